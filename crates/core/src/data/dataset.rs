@@ -1,0 +1,152 @@
+//! Numeric features with names, grouped into views, and what is to be predicted from them.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, linalg::Matrix};
+
+/// A named run of columns: one sensor, one descriptor, one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// What `view(name)` in the kernel language refers to.
+    pub name: String,
+    /// Its columns in the data set.
+    pub columns: Range<usize>,
+}
+
+/// Numeric features: finite numbers, one row per sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    features: Matrix,
+    columns: Vec<String>,
+    views: Vec<View>,
+}
+
+impl Dataset {
+    /// Features with their column names (`x1`, `x2`, … if empty). Refuses NaN and infinities, naming the column.
+    pub fn new(features: Matrix, columns: Vec<String>) -> Result<Self> {
+        let columns =
+            if columns.is_empty() { (1..=features.cols()).map(|j| format!("x{j}")).collect() } else { columns };
+        if columns.len() != features.cols() {
+            return Err(Error::shape("column names", features.cols(), columns.len()));
+        }
+        if features.rows() == 0 || features.cols() == 0 {
+            return Err(Error::data(
+                "data",
+                format!("{} rows and {} feature columns", features.rows(), features.cols()),
+                "at least one row and one numeric feature column are needed",
+            ));
+        }
+        if let Some(at) = features.data().iter().position(|x| !x.is_finite()) {
+            let (row, col) = (at / features.cols(), at % features.cols());
+            return Err(Error::data(
+                format!("column `{}`", columns[col]),
+                format!("row {} is {}", row + 1, features.data()[at]),
+                "NaN and infinity are not accepted: fill in, drop the row, or leave the column out",
+            ));
+        }
+        Ok(Self { features, columns, views: Vec::new() })
+    }
+
+    /// The same data with named views.
+    pub fn with_views(mut self, views: Vec<View>) -> Result<Self> {
+        for v in &views {
+            if v.columns.is_empty() || v.columns.end > self.columns.len() {
+                return Err(Error::shape(
+                    format!("view `{}`", v.name),
+                    format!("columns within 0..{}", self.columns.len()),
+                    format!("{:?}", v.columns),
+                ));
+            }
+        }
+        self.views = views;
+        Ok(self)
+    }
+
+    /// The numbers.
+    pub fn features(&self) -> &Matrix {
+        &self.features
+    }
+
+    /// Column names, one per feature.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Views, if any were named.
+    pub fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.features.rows()
+    }
+
+    /// Never true: an empty data set cannot be made.
+    pub fn is_empty(&self) -> bool {
+        self.features.rows() == 0
+    }
+
+    /// The rows `index`, in that order.
+    #[must_use]
+    pub fn select(&self, index: &[usize]) -> Self {
+        Self { features: self.features.select_rows(index), columns: self.columns.clone(), views: self.views.clone() }
+    }
+}
+
+/// What is to be predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// Class labels: `labels[i]` indexes `names`, which are sorted (numerically if all are numbers).
+    Classes {
+        /// The classes.
+        names: Vec<String>,
+        /// One index per sample.
+        labels: Vec<usize>,
+    },
+    /// Numbers to regress on.
+    Values(Vec<f64>),
+}
+
+impl Target {
+    /// Class labels from texts; classes are sorted, as numbers where all are numbers.
+    pub fn classes<S: AsRef<str>>(texts: &[S]) -> Self {
+        let mut names: Vec<String> = texts.iter().map(|t| t.as_ref().to_string()).collect();
+        names.sort();
+        names.dedup();
+        let numbers: Option<Vec<f64>> = names.iter().map(|n| n.parse().ok()).collect();
+        if let Some(numbers) = numbers {
+            let mut order: Vec<usize> = (0..names.len()).collect();
+            order.sort_by(|&i, &j| numbers[i].total_cmp(&numbers[j]));
+            names = order.into_iter().map(|i| names[i].clone()).collect();
+        }
+        let labels = texts.iter().map(|t| names.iter().position(|n| n == t.as_ref()).unwrap_or(0)).collect();
+        Self::Classes { names, labels }
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Classes { labels, .. } => labels.len(),
+            Self::Values(values) => values.len(),
+        }
+    }
+
+    /// No samples at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows `index`, in that order; class names are kept even where a class no longer occurs.
+    #[must_use]
+    pub fn select(&self, index: &[usize]) -> Self {
+        match self {
+            Self::Classes { names, labels } => {
+                Self::Classes { names: names.clone(), labels: index.iter().map(|&i| labels[i]).collect() }
+            }
+            Self::Values(values) => Self::Values(index.iter().map(|&i| values[i]).collect()),
+        }
+    }
+}

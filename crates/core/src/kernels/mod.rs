@@ -1,0 +1,58 @@
+//! Base kernels: what they are, how they are written, how they are scaled.
+
+use serde::{Deserialize, Serialize};
+
+pub mod language;
+
+/// A kernel function of two feature vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Function {
+    /// ⟨x, z⟩
+    Linear,
+    /// (⟨x, z⟩ + offset)^degree
+    Poly {
+        /// At least 1.
+        degree: u32,
+        /// Not negative.
+        offset: f64,
+    },
+    /// exp(−‖x − z‖² / (2 width²))
+    Rbf {
+        /// Positive.
+        width: f64,
+    },
+    /// exp(−‖x − z‖₁ / width)
+    Laplace {
+        /// Positive.
+        width: f64,
+    },
+}
+
+/// One base kernel, fully resolved: what the model file stores.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelSpec {
+    /// The function.
+    pub function: Function,
+    /// The feature columns it sees, by index into the data set.
+    pub columns: Vec<usize>,
+    /// What people read, e.g. `rbf(0.5) on x3`.
+    pub name: String,
+}
+
+/// How a base kernel is scaled; constants come from the training rows alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalize {
+    /// K / tr K.
+    Trace,
+    /// K / c with c the variance in feature space: afterwards the variance is 1.
+    #[default]
+    Multiplicative,
+    /// K_ij / √(K_ii K_jj).
+    Spherical,
+    /// H K H with H = I − 11ᵀ/n.
+    Center,
+    /// K as it is.
+    None,
+}

@@ -1,0 +1,71 @@
+//! What a run tells the world: a record per outer iteration, a status at the end, an observer that may stop it.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+/// One outer iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct IterRecord {
+    /// Counted from 1.
+    pub iteration: usize,
+    /// Best upper bound so far (the primal value of the best iterate).
+    pub objective: f64,
+    /// Best lower bound so far.
+    pub dual: f64,
+    /// Relative gap between the two (see [`relative_gap`]).
+    pub gap: f64,
+    /// Kernels with a non-zero weight in the iterate just solved.
+    pub active: usize,
+    /// Seconds since the fit began.
+    pub seconds: f64,
+}
+
+/// How a fit ended. "Converged" never means two things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The relative duality gap is at most the tolerance: certified.
+    Optimal,
+    /// Non-convex methods: the stationarity measure is at most the tolerance.
+    Stationary,
+    /// The iteration limit came first; the fit is usable and its gap is reported.
+    MaxIterations,
+    /// An observer asked to stop; the best fit so far is returned.
+    Stopped,
+}
+
+impl Status {
+    /// The word users see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Optimal => "optimal",
+            Self::Stationary => "stationary",
+            Self::MaxIterations => "max_iterations",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Watches a run. Progress bars, logs, Ctrl-C and time budgets live behind this.
+pub trait Observer {
+    /// Called after every outer iteration; `Break` ends the run with the best fit so far.
+    fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()>;
+}
+
+/// Observes nothing and never stops.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn on_iteration(&mut self, _: &IterRecord) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// (upper − lower) / max(|upper|, |lower|, 1e-12·scale), where `scale` is C Σ loss at the best constant predictor:
+/// relative also where objectives are near zero or negative.
+pub fn relative_gap(upper: f64, lower: f64, scale: f64) -> f64 {
+    let size = upper.abs().max(lower.abs()).max(1e-12 * scale).max(f64::MIN_POSITIVE);
+    ((upper - lower) / size).max(0.0)
+}

@@ -232,7 +232,7 @@ mod tests {
                 match rng.below(4) {
                     0 if at < text.len() => drop(text.remove(at)),
                     1 if at < text.len() => text[at] = alphabet[rng.below(alphabet.len())],
-                    2 => drop(text.splice(at..at, TEXTS[rng.below(TEXTS.len())].chars())),
+                    2 => text.extend("; ".chars().chain(TEXTS[rng.below(TEXTS.len())].chars())),
                     _ => text.insert(at, alphabet[rng.below(alphabet.len())]),
                 }
             }

@@ -222,7 +222,10 @@ impl Table {
             Column::Numeric(values) => Ok(values),
             Column::Text(texts) => {
                 let row = texts.iter().position(|t| number(t).is_none()).unwrap_or(0);
-                let problem = format!("holds text (row {}: `{}`)", row + 1, texts[row]);
+                let text = &texts[row];
+                let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
+                let dots = if rest.is_empty() { "" } else { "…" };
+                let problem = format!("holds text (row {}: `{shown}{dots}`)", row + 1);
                 Err(Error::data(format!("column `{}`", self.names[j]), problem, remedy))
             }
         }

@@ -109,9 +109,10 @@ fn short(x: f64) -> String {
     if x == 0.0 || (1e-6..1e16).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
 }
 
-/// A name as `cols(…)` and `view(…)` take it: in quotes unless it is a plain word.
+/// A name as `cols(…)` and `view(…)` take it: in quotes unless it is a plain word, and not a scope's.
 fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    let plain = name != "all"
+        && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
     if plain { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }

@@ -126,7 +126,7 @@ impl Scope {
             Self::All => one((0..d).collect(), "all"),
             Self::EachIfFew if d > AUTO_EACH => Ok(Vec::new()),
             Self::Each | Self::EachIfFew => {
-                Ok((0..d).map(|j| Place { columns: vec![j], label: names[j].clone() }).collect())
+                Ok((0..d).map(|j| Place { columns: vec![j], label: quoted(&names[j]) }).collect())
             }
             Self::Bands(k) if *k > d => {
                 Err(Error::data(self.to_string(), format!("there are {d} feature columns"), "ask for fewer bands"))
@@ -148,7 +148,7 @@ impl Scope {
             Self::Cols(items) => {
                 let columns = columns(items, names)?;
                 let label = match columns.as_slice() {
-                    [j] => names[*j].clone(),
+                    [j] => quoted(&names[*j]),
                     few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&names[j])), ", ")),
                     _ => self.to_string(),
                 };
@@ -269,6 +269,11 @@ mod tests {
         assert_eq!(specs[13 * 2 + 9].columns, [1]);
         assert_eq!(specs[9].function, Function::Rbf { width: 64.0 });
         assert_eq!(parse("bank paper").unwrap(), parse(PAPER).unwrap());
+        // A feature called `all` keeps a name of its own.
+        assert_eq!(
+            names("linear on all, each", &data(5, &["all", "b"])),
+            ["linear on all", "linear on \"all\"", "linear on b"]
+        );
         // One feature: `each` is `all`.
         assert_eq!(resolved("paper", &data(5, &["a"])).len(), 13);
     }
@@ -286,7 +291,7 @@ mod tests {
         };
         assert_eq!(place("cols(2-3, a)"), [(vec![0, 1, 2], "cols(a, b, \"c (cm)\")".into())]);
         assert_eq!(place("cols(\"c (cm)\", d-e)"), [(vec![2, 3], "cols(\"c (cm)\", d-e)".into())]);
-        assert_eq!(place("cols(\"5\")"), [(vec![4], "5".into())]);
+        assert_eq!(place("cols(\"5\")"), [(vec![4], "\"5\"".into())]);
         assert_eq!(place("cols( 5 )"), place("cols(\"5\")"));
         assert_eq!(place("view(left eye)"), [(vec![1, 2], "view left eye".into())]);
         let bands = place("bands(2), bands(1)");

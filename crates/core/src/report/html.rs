@@ -77,7 +77,8 @@ fn comparison(rows: &[MethodRow]) -> String {
     let mut out = String::from("<thead><tr>");
     let headers = ["method", metric.unwrap_or("score"), "95 % interval", "kernels", "of", "gap", "status", "time"];
     for header in headers {
-        let _ = write!(out, "<th scope=\"col\"><button type=\"button\">{}</button></th>", escape(header));
+        let class = if matches!(header, "method" | "status") { "" } else { " class=\"n\"" };
+        let _ = write!(out, "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>", escape(header));
     }
     out += "</tr></thead>\n<tbody>\n";
     for row in rows {
@@ -134,12 +135,12 @@ fn panel(panel: &WeightPanel) -> String {
     if positive.len() > shown.len() {
         let _ = write!(note, "; {} more are not drawn", positive.len() - shown.len());
     }
-    format!("{table}<p class=\"note\">{note}; {zeros} are exactly zero.</p>\n")
+    format!("{table}<p class=\"note\">{note}; exactly zero: {zeros}.</p>\n")
 }
 
 fn bars(panel: &WeightPanel, shown: &[(usize, f64)], top: f64, label: &str) -> String {
     let mut out = String::from(
-        "<thead class=\"quiet\"><tr><th scope=\"col\">kernel</th><td></td><th scope=\"col\">weight</th></tr></thead>\n<tbody>\n",
+        "<thead class=\"quiet\"><tr><th scope=\"col\">kernel</th><td></td><th scope=\"col\" class=\"n\">weight</th></tr></thead>\n<tbody>\n",
     );
     for &(m, w) in shown {
         let name = escape(&panel.kernels[m]);
@@ -158,7 +159,7 @@ fn heat(panel: &WeightPanel, shown: &[(usize, f64)], label: &str) -> String {
     let top = panel.weights.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut out = String::from("<thead><tr><th scope=\"col\">kernel</th>");
     for name in &panel.machines {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
+        let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", escape(name));
     }
     out += "</tr></thead>\n<tbody>\n";
     for &(m, _) in shown {
@@ -204,9 +205,9 @@ fn outcome(outcome: &Outcome) -> String {
 fn confusion(classes: &[String], counts: &[Vec<usize>]) -> String {
     let mut out = String::from("<thead><tr><th scope=\"col\">true ↓ predicted →</th>");
     for class in classes {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(class));
+        let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", escape(class));
     }
-    out += "<th scope=\"col\">right</th></tr></thead>\n<tbody>\n";
+    out += "<th scope=\"col\" class=\"n\">right</th></tr></thead>\n<tbody>\n";
     for (k, (class, row)) in classes.iter().zip(counts).enumerate() {
         let total = row.iter().sum::<usize>().max(1) as f64;
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(class));

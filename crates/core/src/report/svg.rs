@@ -38,7 +38,7 @@ pub fn convergence(lines: &[TraceLine]) -> Option<String> {
 
     let step = ((high - low) / 8.0).ceil() as usize;
     let mut body = frame.axes(
-        &ticks(0.0, end).into_iter().map(|t| (t, significant(t, 3))).collect::<Vec<_>>(),
+        &ticks(0.0, end),
         &(low as i32..=high as i32).step_by(step).map(|e| (f64::from(e), format!("1e{e}"))).collect::<Vec<_>>(),
         "seconds",
     );
@@ -74,7 +74,7 @@ pub fn scatter(pairs: &[(f64, f64)]) -> Option<String> {
     let pad = (0.03 * (high - low)).max(1e-9 * high.abs()).max(f64::MIN_POSITIVE);
     let range = (low - pad, high + pad);
     let frame = Frame { x: range, y: range };
-    let marks: Vec<_> = ticks(range.0, range.1).into_iter().map(|t| (t, significant(t, 3))).collect();
+    let marks = ticks(range.0, range.1);
     let mut body = frame.axes(&marks, &marks, "true value");
     body += &frame.polyline([(range.0, range.0), (range.1, range.1)].into_iter(), "line ideal");
     for &(truth, predicted) in pairs.iter().step_by(pairs.len().div_ceil(MAX_POINTS).max(1)) {
@@ -97,13 +97,21 @@ fn drawing(id: &str, title: &str, desc: &str, body: &str) -> String {
     )
 }
 
-/// Round numbers that cut `low..high` into about five.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let raw = (high - low) / 5.0;
+/// Round numbers that cut `low..high` into three to seven, with their texts.
+fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
+    let raw = (high - low) / 7.0;
     let power = 10f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= raw).unwrap_or(raw);
     let first = (low / step).ceil();
-    (0..8).map(|i| (first + f64::from(i)) * step).take_while(|t| *t <= high).collect()
+    let text = |t: f64| {
+        let text = significant(t, 3);
+        if text.contains('.') && !text.contains('e') {
+            text.trim_end_matches('0').trim_end_matches('.').into()
+        } else {
+            text
+        }
+    };
+    (0..8).map(|i| (first + f64::from(i)) * step).take_while(|t| *t <= high).map(|t| (t, text(t))).collect()
 }
 
 /// The plotted range.

@@ -79,7 +79,7 @@ fn page_tags_balance() {
 #[test]
 fn weights_count_what_is_hidden_and_what_is_zero() {
     let page = html(&example());
-    assert!(page.contains("45 of 60 kernels have a weight; 5 more are not drawn; 15 are exactly zero."));
+    assert!(page.contains("45 of 60 kernels have a weight; 5 more are not drawn; exactly zero: 15."));
     assert!(page.contains("All 60 kernels have the weight 0.5000."));
     assert_eq!(page.matches("class=\"bar\"").count(), 40);
 }
@@ -107,7 +107,7 @@ fn paragraph_names_the_best_its_kernels_and_the_certificate() {
         "{text}"
     );
     assert!(text.contains("Equal weights on all kernels give 0.700 (95 % interval 0.600 to 0.800)."), "{text}");
-    assert!(text.contains("It kept 45 of 60 kernels; the heaviest are rbf(2) on <x0> (23 %)"), "{text}");
+    assert!(text.contains("gmkl v=0.5 kept 45 of 60 kernels; the heaviest are rbf(2) on <x0> (23 %)"), "{text}");
     let mut open = example();
     open.methods[1].status = Status::MaxIterations;
     open.methods[0].score.as_mut().unwrap().interval = Some((0.6, 0.86));

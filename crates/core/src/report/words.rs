@@ -94,7 +94,7 @@ fn quality(best: &MethodRow, data: &ReportData) -> String {
 fn kept(best: &MethodRow, data: &ReportData) -> Option<String> {
     let panel = data.weights.iter().find(|p| p.method == best.method)?;
     if is_uniform(best) {
-        return Some(format!("It weighs all {} kernels equally.", best.total));
+        return Some(format!("{} weighs all {} kernels equally.", best.method, best.total));
     }
     let ranked = panel.ranked();
     let sum: f64 = ranked.iter().map(|(_, w)| w).sum();
@@ -105,7 +105,7 @@ fn kept(best: &MethodRow, data: &ReportData) -> Option<String> {
         .map(|&(m, w)| format!("{} ({:.0} %)", panel.kernels[m], 100.0 * w / sum))
         .collect();
     let heaviest = if top.is_empty() { String::new() } else { format!("; the heaviest are {}", top.join(", ")) };
-    Some(format!("It kept {} of {} kernels{heaviest}.", best.selected, best.total))
+    Some(format!("{} kept {} of {} kernels{heaviest}.", best.method, best.selected, best.total))
 }
 
 fn certified(data: &ReportData) -> String {

@@ -282,7 +282,7 @@ fn each_record(text: &str, delimiter: u8, source: &Path, mut visit: impl FnMut(b
         // The reader ends an open quote at the end of the file, where it would swallow rows without a word.
         let open_quote = reader.position().byte() as usize == text.len()
             && record.iter().any(|field| field.contains(['\n', '\r']))
-            && text[start_of(&record)..].matches('"').count() % 2 == 1;
+            && text.get(start_of(&record)..).is_some_and(|rest| rest.matches('"').count() % 2 == 1);
         if open_quote || record.len() != expected {
             let problem = if open_quote {
                 "opens a quote that is never closed".to_string()
@@ -395,6 +395,28 @@ mod tests {
         assert!(read(b"a,b\n").contains("no rows of data"));
         assert!(read(b"\xef\xbb\xbf\n\n").contains("is empty"));
         assert!(read(b"a,b,a\n1,2,3\n").contains("two columns `a`"));
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let alphabet = b"ab1.,;\t\"\n\r -?\xc3\xa9\xff";
+        let mut rng = crate::data::Rng::new(3);
+        let mut good = 0;
+        for _ in 0..5000 {
+            // Odd bytes last: most texts stay valid UTF-8.
+            let known = if rng.below(4) == 0 { alphabet.len() } else { 13 };
+            let bytes: Vec<u8> = (0..rng.below(24)).map(|_| alphabet[rng.below(known)]).collect();
+            if let Ok(t) = Table::parse(&bytes, sniff(&bytes), Path::new("t.csv")) {
+                good += 1;
+                let rows = |c: &Column| match c {
+                    Column::Numeric(v) => v.len(),
+                    Column::Text(v) => v.len(),
+                };
+                assert!(t.columns.iter().all(|c| rows(c) == t.n_rows), "{bytes:?}");
+                let _ = (t.dataset(&["-1"], None), t.target("1", TaskHint::Auto));
+            }
+        }
+        assert!(good > 500, "{good}");
     }
 
     #[test]

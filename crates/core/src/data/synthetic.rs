@@ -5,17 +5,18 @@ use std::f64::consts::{PI, TAU};
 use super::{Dataset, Rng, Target};
 use crate::{Error, Result, linalg::Matrix};
 
-/// Toy 1 of [GMKL], eq. 28: y = sign(f₁(x₁) + f₁(x₂) + f₁(x₃) + N(0,1)), x uniform in [0,1]²⁰. 17 features say nothing.
+/// Toy 1 of the GMKL paper, eq. 28: y = sign(f₁(x₁) + f₁(x₂) + f₁(x₃) + N(0,1)), x uniform in the unit cube of 20
+/// dimensions. 17 features say nothing.
 pub fn toy1(n: usize, seed: u64) -> (Dataset, Target) {
     toy(n, seed, |x| x[..3].iter().map(|&a| f1(a)).sum())
 }
 
-/// Toy 2 of [GMKL], eq. 29: f₁ on features 1–3, f₂ on 4–6, f₃ on 7–9, f₄ on 10–12, noise as in [`toy1`].
+/// Toy 2 of the GMKL paper, eq. 29: f₁ on features 1–3, f₂ on 4–6, f₃ on 7–9, f₄ on 10–12, noise as in [`toy1`].
 pub fn toy2(n: usize, seed: u64) -> (Dataset, Target) {
     toy(n, seed, |x| x.chunks(3).zip([f1, f2, f3, f4]).map(|(x, f)| x.iter().map(|&a| f(a)).sum::<f64>()).sum())
 }
 
-/// Four Gaussians in the plane, two per class ([GLMKL] §4.1); row i comes from component i mod 4.
+/// Four Gaussians in the plane, two per class (GLMKL paper, §4.1); row i comes from component i mod 4.
 pub fn four_gaussians(n: usize, seed: u64) -> (Dataset, Target) {
     const COMPONENTS: [([f64; 2], [f64; 2], usize); 4] = [
         ([-1.0, 1.0], [0.8, 4.0], 1),
@@ -63,7 +64,7 @@ pub fn polygon(n: usize, sides: usize, noise: f64, seed: u64) -> Result<(Dataset
     Ok((data, plus_minus(labels), hidden))
 }
 
-/// Regression: y = sin(πx₁)/(πx₁) + ½x₂² + `noise`·N(0,1), x uniform in [-3,3]⁵; three features say nothing.
+/// Regression: y = sin(πx₁)/(πx₁) + ½x₂² + `noise`·N(0,1), x₁ … x₅ uniform between -3 and 3; three features say nothing.
 pub fn sinc(n: usize, noise: f64, seed: u64) -> Result<(Dataset, Target)> {
     check_noise(noise)?;
     let mut rng = Rng::new(seed);

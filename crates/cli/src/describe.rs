@@ -93,7 +93,7 @@ pub fn weights(panel: &WeightPanel, all: bool) -> String {
         let _ = writeln!(out, "… and {} more with a weight", positive - shown);
     }
     if total > positive {
-        let _ = writeln!(out, "{} kernels have weight exactly 0", total - positive);
+        let _ = writeln!(out, "kernels with weight exactly 0: {}", total - positive);
     }
     out
 }
@@ -176,4 +176,70 @@ fn size(bytes: u64) -> String {
         unit += 1;
     }
     format!("{} {}", significant(size, 3), ["B", "KiB", "MiB", "GiB", "TiB"][unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use mercer::{
+        kernels::{Function, KernelSpec},
+        model::Machine,
+        trace::Status,
+    };
+
+    use super::*;
+
+    fn model(classes: &[&str], weights: &[[f64; 3]]) -> Model {
+        let certificate =
+            Certificate { primal: 2.0, dual: 1.5, gap: 0.25, status: Status::MaxIterations, iterations: 9 };
+        let machine = |w: &[f64; 3]| Machine {
+            weights: w.to_vec(),
+            support: vec![0, 4],
+            dual_coef: vec![1.0, -1.0],
+            intercept: 0.5,
+            certificate,
+            trace: vec![],
+        };
+        let kernel =
+            |j: usize| KernelSpec { function: Function::Linear, columns: vec![j], name: format!("linear on x{j}") };
+        Model {
+            task: Task::Classification { classes: classes.iter().map(ToString::to_string).collect() },
+            input: Input::Table {
+                columns: (0..3).map(|j| format!("x{j}")).collect(),
+                standardizer: None,
+                kernels: (0..3).map(kernel).collect(),
+            },
+            spec: json!({ "method": { "name": "gmkl", "v": 0.5, "p": 2.0 }, "kernels": "linear on each", "c": 1.0 }),
+            machines: weights.iter().map(machine).collect(),
+            warnings: vec!["two columns are the same".into()],
+            n_samples: 5,
+            seconds: 0.5,
+            version: "0.1.0".into(),
+            storage: ("low-rank".into(), 3 << 30),
+        }
+    }
+
+    #[test]
+    fn text_lists_weights_certificate_and_warnings() {
+        let text = text(&model(&["no", "yes"], &[[0.25, 0.0, 0.75]]), false);
+        for part in [
+            "method     gmkl p=2 v=0.5",
+            "predicts   classes no, yes",
+            "kernels    2 of 3 selected; bank: linear on each",
+            "storage    low-rank (budget 3.00 GiB)",
+            "linear on x2  0.7500\nlinear on x0  0.2500\nkernels with weight exactly 0: 1",
+            "yes      2.0000000    1.5000000  2.5e-1  max_iterations           9             2",
+            "warning: two columns are the same",
+        ] {
+            assert!(text.contains(part), "{part}\n\n{text}");
+        }
+    }
+
+    #[test]
+    fn several_machines_have_a_column_each() {
+        let model = model(&["a", "b", "c"], &[[0.5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.1, 0.0, 0.0]]);
+        assert!(text(&model, true).contains("linear on x1       0      0       0"), "{}", text(&model, true));
+        let value = value(&model, false);
+        assert_eq!(value["machines"][1]["weights"], json!([{ "kernel": "linear on x2", "weight": 1.0 }]));
+        assert_eq!((&value["kernels"]["selected"], &value["status"]), (&json!(2), &json!("max_iterations")));
+    }
 }

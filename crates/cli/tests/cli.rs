@@ -126,7 +126,7 @@ fn thirds(n: usize) -> String {
     let mut text = String::from("x,z,kind\n");
     for _ in 0..n {
         let x = 3.0 * rng.uniform();
-        let _ = writeln!(text, "{x},{},{}", rng.uniform(), ["low", "mid, or so", "top"][x as usize]);
+        let _ = writeln!(text, "{x},{},{}", rng.uniform(), ["low", "\"mid, or so\"", "top"][x as usize]);
     }
     text
 }

@@ -3,7 +3,7 @@
 use mercer::{
     Model, Result, TrainSpec,
     data::{Dataset, Target, split, synthetic},
-    kernels::Normalize,
+    kernels::{Normalize, language::PAPER},
     linalg::threads,
     methods::{MethodSpec, Solver},
     report::{self, MethodRow, ReportData, WeightPanel, significant},
@@ -135,7 +135,7 @@ fn page(args: &DemoArgs, fits: &[Fitted], truth: &Target) -> Result<ReportData> 
         ("data", format!("Toy 1, seed {}", args.seed)),
         ("rows", format!("{} to learn from, {} to test on", ROWS - truth.len(), truth.len())),
         ("columns", "20; the class depends on x1, x2 and x3 only, with noise".into()),
-        ("kernels", "rbf(2^-3..2^6), poly(1..3) on all, each; unit trace".into()),
+        ("kernels", format!("{PAPER}; unit trace")),
     ];
     Ok(ReportData {
         title: "mercer demo: which columns matter?".into(),

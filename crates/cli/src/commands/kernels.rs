@@ -38,7 +38,7 @@ Banks with a name
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     match &args.check {
         Some(text) => {
-            let canonical = format!("{:?}", language::parse(text)?);
+            let canonical = language::parse(text)?.to_string();
             if args.json {
                 output::json(&json!({ "text": text, "canonical": canonical }))?;
             } else {

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length, check_X_y
 from sklearn.utils.validation import validate_data
 
@@ -40,7 +41,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
         X = _stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
-    elif isinstance(X, Mapping):
+    elif _is_views(X):
         X, columns, views = _join(X)
         X, y = check_X_y(X, y, y_numeric=numeric, estimator=estimator, **_TABLE)
         estimator.n_features_in_ = X.shape[1]
@@ -62,7 +63,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
 
 def read_features(estimator: Any, X: Any) -> np.ndarray:
     """Checks new rows; columns come back in the order of the training data."""
-    if not isinstance(X, Mapping):
+    if not _is_views(X):
         _refuse_text_columns(X)
         return validate_data(estimator, X, reset=False, **_TABLE)
     X, columns, _ = _join(X)
@@ -86,9 +87,16 @@ def _stack(X: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(X)
 
 
+def _is_views(X: Any) -> bool:
+    # One of SciPy's sparse formats is a dict as well.
+    return isinstance(X, Mapping) and not issparse(X)
+
+
 def _join(views: Mapping[Any, Any]) -> tuple[np.ndarray, list[str], list[tuple[str, int, int]]]:
     """Views side by side; a column is named after its view and its own name or number."""
-    blocks, columns, ranges = [], [], []
+    blocks: list[np.ndarray] = []
+    columns: list[str] = []
+    ranges: list[tuple[str, int, int]] = []
     for view, block in views.items():
         if not isinstance(view, str) or not view:
             raise ValueError(f"names of views must be texts, got {view!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def labels(names: list[str]) -> np.ndarray:
         except ValueError:
             continue
         # Out of order they were texts when they were sorted, and distinct texts must not become one number.
-        if all(a < b for a, b in zip(numbers, numbers[1:], strict=False)):
+        if all(a < b for a, b in pairwise(numbers)):
             return np.array(numbers)
     return np.array(names)
 
@@ -74,7 +75,9 @@ def _parameters(spec: dict[str, Any]) -> dict[str, Any]:
     found = {ours: spec[theirs] for theirs, ours in names.items() if theirs in spec}
     if "normalize" in spec:
         found["normalize"] = None if spec["normalize"] == "none" else spec["normalize"]
-    return {name: value for name, value in found.items() if value is not None or name in ("epsilon", "normalize", "memory")}
+    # A null is a default of ours, unless None is a value users can give.
+    optional = ("epsilon", "normalize", "memory")
+    return {name: value for name, value in found.items() if value is not None or name in optional}
 
 
 def _class_weight(value: Any, names: list[str], classes: np.ndarray) -> Any:

@@ -1,4 +1,4 @@
-"""Constructor parameters to the core's request. Ranges are the core's business; here only types and names are checked."""
+"""Constructor parameters to the core's request: types and names are checked here, ranges by the core."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from joblib import cpu_count
 from joblib.parallel import get_active_backend
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -26,7 +27,7 @@ def count(name: str, value: Any) -> int:
     """An integer of at least 1."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"parameter `{name}` must be an integer, got {value!r}")
-    if value < 1:
+    if int(value) < 1:
         raise ValueError(f"parameter `{name}` must be at least 1, got {value!r}")
     return int(value)
 
@@ -77,10 +78,9 @@ def n_threads(n_jobs: Any) -> int | None:
         return 1 if (getattr(backend, "nesting_level", 0) or 0) > 0 else None
     if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool):
         raise TypeError(f"parameter `n_jobs` must be an integer or None, got {n_jobs!r}")
-    if n_jobs == 0:
+    jobs = int(n_jobs)
+    if jobs == 0:
         raise ValueError("parameter `n_jobs` must not be 0; None or -1 means all cores")
-    if n_jobs > 0:
-        return int(n_jobs)
-    from joblib import cpu_count
-
-    return max(1, cpu_count() + 1 + int(n_jobs))
+    if jobs > 0:
+        return jobs
+    return max(1, cpu_count() + 1 + jobs)

@@ -14,9 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-import numpy as np
-
-__all__ = ["Kernel", "Laplacian", "Linear", "Polynomial", "RBF", "to_text"]
+__all__ = ["RBF", "Kernel", "Laplacian", "Linear", "Polynomial", "to_text"]
 
 #: One number, several, or a text such as ``"2^-3..2^6"`` or ``"auto"``.
 Numbers = float | Sequence[float] | str
@@ -47,7 +45,7 @@ class Kernel:
         if columns is not None:
             found.append(f"cols({', '.join(_column(c) for c in columns)})")
         if view is not None:
-            found.append(f"view({view})")
+            found.append(f"view({_quoted(view)})")
         return replace(self, scopes=tuple(found))
 
     def _call(self) -> tuple[str, list[Any]]:
@@ -127,16 +125,22 @@ def to_text(kernels: str | Kernel | Iterable[str | Kernel]) -> str:
 
 
 def _frozen(value: Numbers) -> Any:
-    return value if isinstance(value, (str, int, float)) else tuple(v.item() if hasattr(v, "item") else v for v in value)
+    if isinstance(value, (str, int, float)):
+        return value
+    # An array's elements as plain numbers, so that `repr` is a constructor.
+    return tuple(v.item() if hasattr(v, "item") else v for v in value) if isinstance(value, Iterable) else value.item()
 
 
 def _numbers(value: Numbers) -> str:
     if isinstance(value, str):
         return value
     values = value if isinstance(value, Sequence) else (value,)
-    # The language knows no exponents such as 1e-05.
-    return "|".join(np.format_float_positional(float(v), trim="-") for v in values)
+    return "|".join(repr(float(v)).removesuffix(".0") for v in values)
 
 
 def _column(name: str | int) -> str:
-    return f'"{name}"' if isinstance(name, str) else str(int(name))
+    return _quoted(name) if isinstance(name, str) else str(int(name))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

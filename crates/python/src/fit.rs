@@ -114,9 +114,7 @@ pub fn fit(
     let data = convert::dataset(&x, columns, views)?;
     let target = convert::target(codes, class_names, values)?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    run(py, n_threads, callback, move |observer| {
-        mercer::train(&data, &target, weight.as_deref(), &spec, observer)
-    })
+    run(py, n_threads, callback, move |observer| mercer::train(&data, &target, weight.as_deref(), &spec, observer))
 }
 
 /// Fits ready-made Gram matrices of shape (n, n, M), kernel axis last.

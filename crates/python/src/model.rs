@@ -15,10 +15,7 @@ use pyo3::{
 };
 use serde_json::json;
 
-use crate::{
-    convert,
-    error::to_py,
-};
+use crate::{convert, error::to_py};
 
 /// A fitted model. Built by `fit`, `fit_precomputed` or `load`, or from the bytes of a model file.
 #[pyclass(module = "mercer._mercer", frozen)]

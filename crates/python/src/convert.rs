@@ -1,4 +1,4 @@
-//! NumPy arrays to the core's types and back.
+//! Arrays to the core's types and back.
 
 use mercer::{
     Error, TrainSpec,

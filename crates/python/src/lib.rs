@@ -1,8 +1,9 @@
 //! The extension module `mercer._mercer`: arrays in, the core's answers out. No algorithms, no defaults, no policy;
 //! those live in the core and in the Python package around this module.
 
-// PyO3 hands arguments over by value, and a signature users see as keywords may have many of them.
-#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
+// PyO3 hands arguments over by value, a signature users see as keywords may have many of them, and row numbers are far
+// below 2^63.
+#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::cast_possible_wrap)]
 
 mod convert;
 mod error;

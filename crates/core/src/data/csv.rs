@@ -1,1 +1,479 @@
-//! Later.
+//! Tables from delimited text: named, typed columns, and the way from them to features and a target.
+
+use std::path::Path;
+
+use ::csv::{ReaderBuilder, StringRecord};
+
+use super::{Dataset, Target};
+use crate::{Error, Result, linalg::Matrix};
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Every field is a number or missing; missing ones are NaN.
+    Numeric(Vec<f64>),
+    /// At least one field is neither; fields as written, without the space around them.
+    Text(Vec<String>),
+}
+
+/// How a target column is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TaskHint {
+    /// Text, or 2 to 10 distinct integers: classes. Anything else: values.
+    #[default]
+    Auto,
+    /// Classes, whatever the column looks like.
+    Classify,
+    /// Values; the column must be numeric.
+    Regress,
+}
+
+/// A table read from delimited text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    names: Vec<String>,
+    columns: Vec<Column>,
+    n_rows: usize,
+    header: bool,
+    /// Columns whose header field is blank, as a row index written by other tools is.
+    unnamed: Vec<usize>,
+}
+
+impl Table {
+    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let delimiter = if matches!(extension.as_str(), "tsv" | "tab") { b'\t' } else { sniff(&bytes) };
+        Self::parse(&bytes, delimiter, path)
+    }
+
+    /// Reads text already in memory; `source` is what errors call it.
+    ///
+    /// The first row is a header if none of its fields is a number; otherwise columns are called `x1`, `x2`, ….
+    pub fn parse(bytes: &[u8], delimiter: u8, source: &Path) -> Result<Self> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let text = std::str::from_utf8(bytes).map_err(|e| {
+            let line = line_at(bytes, e.valid_up_to());
+            Error::file(source, format!("line {line} is not valid UTF-8; save the file as UTF-8 text"))
+        })?;
+
+        let (mut names, mut header, mut unnamed) = (Vec::new(), false, Vec::new());
+        let mut numbers: Vec<Option<Vec<f64>>> = Vec::new();
+        let mut n_rows = 0;
+        each_record(text, delimiter, source, |first, record| {
+            if first {
+                header = !record.iter().any(|field| number(field).is_some_and(f64::is_finite));
+                names = (1..=record.len()).map(|j| format!("x{j}")).collect::<Vec<_>>();
+                numbers = vec![Some(Vec::new()); record.len()];
+                if header {
+                    for (j, field) in record.iter().map(str::trim).enumerate() {
+                        if field.is_empty() { unnamed.push(j) } else { names[j] = field.to_string() }
+                    }
+                    return;
+                }
+            }
+            n_rows += 1;
+            for (field, column) in record.iter().zip(&mut numbers) {
+                match (column.as_mut(), number(field)) {
+                    (Some(values), Some(value)) => values.push(value),
+                    _ => *column = None,
+                }
+            }
+        })?;
+
+        if n_rows == 0 {
+            let problem = if header { "only a header, no rows of data" } else { "the file is empty" };
+            return Err(Error::file(source, problem));
+        }
+        if let Some(name) = first_repeated(&names) {
+            return Err(Error::file(source, format!("the header names two columns `{name}`; rename one of them")));
+        }
+        let mut columns: Vec<Column> =
+            numbers.into_iter().map(|n| n.map_or_else(|| Column::Text(Vec::new()), Column::Numeric)).collect();
+        // A second pass only where there is text, so that a numeric table is never held as strings.
+        if columns.iter().any(|c| matches!(c, Column::Text(_))) {
+            each_record(text, delimiter, source, |first, record| {
+                for (field, column) in record.iter().zip(&mut columns) {
+                    if let (Column::Text(texts), false) = (column, first && header) {
+                        texts.push(field.trim().to_string());
+                    }
+                }
+            })?;
+        }
+        Ok(Self { names, columns, n_rows, header, unnamed })
+    }
+
+    /// Column names, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Number of rows, the header not counted.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// A column by name or, where no column has that name, by position: 1 is the first, -1 the last.
+    pub fn column(&self, key: &str) -> Result<&Column> {
+        self.index(key).map(|j| &self.columns[j])
+    }
+
+    /// Features: the columns `only` in that order, or else every column not in `exclude`; all must be numeric.
+    pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
+        let excluded: Vec<usize> = exclude.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
+        let Some(only) = only else {
+            let chosen: Vec<usize> = (0..self.names.len()).filter(|j| !excluded.contains(j)).collect();
+            if let Some(j) = chosen.iter().find(|j| self.unnamed.contains(j)) {
+                return Err(Error::data(
+                    format!("column {}", j + 1),
+                    "has no name in the header and may be a row index",
+                    format!("exclude it as `{}`, or give it a name", j + 1),
+                ));
+            }
+            return self.features(&chosen);
+        };
+        let chosen: Vec<usize> = only.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
+        if let Some(&j) = chosen.iter().find(|j| excluded.contains(j)) {
+            return Err(Error::data(
+                format!("column `{}`", self.names[j]),
+                "is a feature column and excluded (or the target) at once",
+                "remove it from one of the two",
+            ));
+        }
+        if let Some(j) = first_repeated(&chosen) {
+            let what = format!("column `{}`", self.names[*j]);
+            return Err(Error::data(what, "is named twice as a feature", "name each column once"));
+        }
+        self.features(&chosen)
+    }
+
+    /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are ignored.
+    ///
+    /// A file without a header that lacks some of the names but has exactly as many columns is taken by position.
+    pub fn dataset_of(&self, columns: &[String]) -> Result<Dataset> {
+        let by_name: std::result::Result<Vec<usize>, &String> =
+            columns.iter().map(|name| self.names.iter().position(|n| n == name).ok_or(name)).collect();
+        match by_name {
+            Ok(chosen) => self.features(&chosen),
+            Err(_) if !self.header && self.names.len() == columns.len() => {
+                let all: Vec<usize> = (0..columns.len()).collect();
+                let by_position = self.features(&all)?;
+                Dataset::new(by_position.features().clone(), columns.to_vec())
+            }
+            Err(name) => Err(Error::data(
+                format!("column `{name}`"),
+                "is needed and not in the table",
+                format!("add it ({})", nearest(name, &self.names)),
+            )),
+        }
+    }
+
+    /// The target column, by name or position as in [`Table::column`]. A missing value is refused, naming the row.
+    pub fn target(&self, key: &str, task: TaskHint) -> Result<Target> {
+        let j = self.index(key)?;
+        let missing = |row: usize| {
+            Error::data(
+                format!("target column `{}`", self.names[j]),
+                format!("row {} has no value", row + 1),
+                "fill it in or drop the row",
+            )
+        };
+        match &self.columns[j] {
+            Column::Text(texts) if task != TaskHint::Regress => match texts.iter().position(|t| is_missing(t)) {
+                Some(row) => Err(missing(row)),
+                None => Ok(Target::classes(texts)),
+            },
+            Column::Text(_) => {
+                self.numeric(j, "choose a numeric target, or classify").map(|v| Target::Values(v.into()))
+            }
+            Column::Numeric(values) => {
+                if let Some(row) = values.iter().position(|v| !v.is_finite()) {
+                    return Err(missing(row));
+                }
+                let classes = task == TaskHint::Classify || (task == TaskHint::Auto && few_integers(values));
+                Ok(if classes {
+                    // + 0.0 makes one class of 0 and -0.
+                    Target::classes(&values.iter().map(|v| (v + 0.0).to_string()).collect::<Vec<_>>())
+                } else {
+                    Target::Values(values.clone())
+                })
+            }
+        }
+    }
+
+    fn index(&self, key: &str) -> Result<usize> {
+        let n = self.names.len();
+        let by_position = || match key.trim().parse::<isize>() {
+            Ok(p) if p != 0 && p.unsigned_abs() <= n => Some(if p > 0 { p as usize - 1 } else { n - p.unsigned_abs() }),
+            _ => None,
+        };
+        self.names.iter().position(|name| name == key).or_else(by_position).ok_or_else(|| {
+            Error::data(
+                format!("column `{key}`"),
+                "is not in the table",
+                format!("choose one of {}", nearest(key, &self.names)),
+            )
+        })
+    }
+
+    fn numeric(&self, j: usize, remedy: &str) -> Result<&[f64]> {
+        match &self.columns[j] {
+            Column::Numeric(values) => Ok(values),
+            Column::Text(texts) => {
+                let row = texts.iter().position(|t| number(t).is_none()).unwrap_or(0);
+                let text = &texts[row];
+                let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
+                let dots = if rest.is_empty() { "" } else { "…" };
+                let problem = format!("holds text (row {}: `{shown}{dots}`)", row + 1);
+                Err(Error::data(format!("column `{}`", self.names[j]), problem, remedy))
+            }
+        }
+    }
+
+    fn features(&self, chosen: &[usize]) -> Result<Dataset> {
+        let remedy = "exclude it, or name the feature columns";
+        let columns: Vec<&[f64]> = chosen.iter().map(|&j| self.numeric(j, remedy)).collect::<Result<_>>()?;
+        let data = (0..self.n_rows).flat_map(|i| columns.iter().map(move |c| c[i])).collect();
+        if chosen.is_empty() {
+            return Err(Error::data("features", "no column is left", "exclude fewer columns"));
+        }
+        let names = chosen.iter().map(|&j| self.names[j].clone()).collect();
+        Dataset::new(Matrix::new(self.n_rows, chosen.len(), data)?, names)
+    }
+}
+
+/// The names a user may have meant by `key`: all of them while they are few, else the nearest ones.
+pub(crate) fn nearest(key: &str, names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let key = key.to_lowercase();
+    let mut order: Vec<&String> = names.iter().collect();
+    if order.len() > SHOWN {
+        order.sort_by_cached_key(|name| edit_distance(&key, &name.to_lowercase()));
+        order.truncate(SHOWN);
+    }
+    let list: Vec<String> = order.iter().map(|name| format!("`{name}`")).collect();
+    let rest = names.len() - order.len();
+    if rest == 0 { list.join(", ") } else { format!("{} and {rest} more", list.join(", ")) }
+}
+
+/// Levenshtein distance over characters.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Calls `visit(is_first, record)` for every record; refuses ragged rows and a quote that is never closed.
+fn each_record(text: &str, delimiter: u8, source: &Path, mut visit: impl FnMut(bool, &StringRecord)) -> Result<()> {
+    let mut reader =
+        ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(text.as_bytes());
+    let mut record = StringRecord::new();
+    let mut width = None;
+    let start_of = |record: &StringRecord| record.position().map_or(0, |p| p.byte() as usize).min(text.len());
+    while reader.read_record(&mut record).map_err(|e| Error::file(source, e))? {
+        let first = width.is_none();
+        let expected = *width.get_or_insert(record.len());
+        // The reader ends an open quote at the end of the file, where it would swallow rows without a word.
+        let open_quote = reader.position().byte() as usize == text.len()
+            && record.iter().any(|field| field.contains(['\n', '\r']))
+            && text.get(start_of(&record)..).is_some_and(|rest| rest.matches('"').count() % 2 == 1);
+        if open_quote || record.len() != expected {
+            let problem = if open_quote {
+                "opens a quote that is never closed".to_string()
+            } else {
+                format!("has {} fields where {expected} were expected", record.len())
+            };
+            return Err(Error::file(source, format!("line {} {problem}", line_at(text.as_bytes(), start_of(&record)))));
+        }
+        visit(first, &record);
+    }
+    Ok(())
+}
+
+/// The line, from 1, of the first record at or after byte `at` (blank lines before it belong to no record).
+fn line_at(bytes: &[u8], at: usize) -> usize {
+    let blank = bytes[at..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
+    let lines = |end: u8| bytes[..at + blank].split(|&b| b == end).count();
+    lines(b'\n').max(lines(b'\r'))
+}
+
+fn sniff(bytes: &[u8]) -> u8 {
+    let (mut counts, mut quoted) = ([0; 3], false);
+    let line = bytes.split(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.is_empty()).unwrap_or_default();
+    for byte in line {
+        match byte {
+            b'"' => quoted = !quoted,
+            b',' if !quoted => counts[0] += 1,
+            b';' if !quoted => counts[1] += 1,
+            b'\t' if !quoted => counts[2] += 1,
+            _ => {}
+        }
+    }
+    let [commas, semicolons, tabs] = counts;
+    if commas >= semicolons.max(tabs) {
+        b','
+    } else if semicolons >= tabs {
+        b';'
+    } else {
+        b'\t'
+    }
+}
+
+fn is_missing(field: &str) -> bool {
+    ["", "na", "n/a", "nan", "?", "null"].iter().any(|missing| field.trim().eq_ignore_ascii_case(missing))
+}
+
+/// A field as a number: NaN if it is missing, `None` if it is text.
+fn number(field: &str) -> Option<f64> {
+    field.trim().parse().ok().or_else(|| is_missing(field).then_some(f64::NAN))
+}
+
+fn few_integers(values: &[f64]) -> bool {
+    let mut distinct: Vec<f64> = Vec::new();
+    for &value in values {
+        if value.fract() != 0.0 || distinct.len() > 10 {
+            return false;
+        }
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    (2..=10).contains(&distinct.len())
+}
+
+fn first_repeated<T: Eq + std::hash::Hash>(items: &[T]) -> Option<&T> {
+    let mut seen = std::collections::HashSet::new();
+    items.iter().find(|item| !seen.insert(*item))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Result<Table> {
+        Table::parse(text.as_bytes(), sniff(text.as_bytes()), Path::new("t.csv"))
+    }
+
+    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_are_typed_and_found_by_name_or_position() {
+        let t = table("\u{feff}age;\"a;b\";city\n1;2.5e0;Paris\n -3 ; NA ;\"Rio \"\"x\"\"\"\n").unwrap();
+        assert_eq!(t.names(), ["age", "a;b", "city"]);
+        assert_eq!(t.n_rows(), 2);
+        assert_eq!(t.column("age").unwrap(), &Column::Numeric(vec![1.0, -3.0]));
+        assert_eq!(t.column("-1").unwrap(), &Column::Text(vec!["Paris".into(), "Rio \"x\"".into()]));
+        assert_eq!(t.column("3").unwrap(), t.column("city").unwrap());
+        assert!(matches!(t.column("2").unwrap(), Column::Numeric(v) if v[0] == 2.5 && v[1].is_nan()));
+        for bad in ["0", "4", "-4", "ages"] {
+            assert!(message(t.column(bad)).contains("`age`, `a;b`, `city`"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_first_row_with_a_number_is_data() {
+        let t = table("a\t1\nb\t2").unwrap();
+        assert_eq!((t.names(), t.n_rows()), (&["x1".to_string(), "x2".to_string()][..], 2));
+        assert_eq!(t.column("x1").unwrap(), &Column::Text(vec!["a".into(), "b".into()]));
+    }
+
+    #[test]
+    fn broken_files_are_refused_with_the_line() {
+        let read = |bytes: &[u8]| message(Table::parse(bytes, b',', Path::new("t.csv")));
+        assert_eq!(read(b"a,b\n\n1,2\n\n3\n"), "t.csv: line 5 has 1 fields where 2 were expected");
+        assert_eq!(read(b"a,b\r\n1,2\r\n1,2,3\r\n"), "t.csv: line 3 has 3 fields where 2 were expected");
+        assert_eq!(read(b"a,b\n1,x\n2,\"y\n3,z\n"), "t.csv: line 3 opens a quote that is never closed");
+        assert!(read(b"a,b\n1,2\n1,\xff\n").contains("line 3 is not valid UTF-8"));
+        assert!(read(b"a,b\n").contains("no rows of data"));
+        assert!(read(b"\xef\xbb\xbf\n\n").contains("is empty"));
+        assert!(read(b"a,b,a\n1,2,3\n").contains("two columns `a`"));
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let alphabet = b"ab1.,;\t\"\n\r -?\xc3\xa9\xff";
+        let mut rng = crate::data::Rng::new(3);
+        let mut good = 0;
+        for _ in 0..5000 {
+            // Odd bytes last: most texts stay valid UTF-8.
+            let known = if rng.below(4) == 0 { alphabet.len() } else { 13 };
+            let bytes: Vec<u8> = (0..rng.below(24)).map(|_| alphabet[rng.below(known)]).collect();
+            if let Ok(t) = Table::parse(&bytes, sniff(&bytes), Path::new("t.csv")) {
+                good += 1;
+                let rows = |c: &Column| match c {
+                    Column::Numeric(v) => v.len(),
+                    Column::Text(v) => v.len(),
+                };
+                assert!(t.columns.iter().all(|c| rows(c) == t.n_rows), "{bytes:?}");
+                let _ = (t.dataset(&["-1"], None), t.target("1", TaskHint::Auto));
+            }
+        }
+        assert!(good > 500, "{good}");
+    }
+
+    #[test]
+    fn features_leave_nothing_unsaid() {
+        let t = table(",a,b,city,y\n0,1,2,Rio,0\n1,3,4,Oslo,1\n").unwrap();
+        assert!(message(t.dataset(&["y"], None)).contains("column 1: has no name"));
+        assert!(message(t.dataset(&["y", "1"], None)).contains("column `city`: holds text (row 1: `Rio`)"));
+        let d = t.dataset(&["y", "1", "city"], None).unwrap();
+        assert_eq!(
+            (d.columns(), d.features().data()),
+            (&["a".to_string(), "b".to_string()][..], &[1.0, 2.0, 3.0, 4.0][..])
+        );
+        assert_eq!(t.dataset(&["y"], Some(&["b", "a"])).unwrap().features().row(1), [4.0, 3.0]);
+        assert!(message(t.dataset(&["y"], Some(&["a", "y"]))).contains("at once"));
+        assert!(message(t.dataset(&[], Some(&["a", "2"]))).contains("named twice"));
+        assert!(message(table("a,b\n1,2\n3,?\n").unwrap().dataset(&[], None)).contains("column `b`: row 2 is NaN"));
+    }
+
+    #[test]
+    fn prediction_takes_the_models_columns() {
+        let names = |s: &[&str]| s.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let t = table("y,b,a\nn/a,2,1\n").unwrap();
+        assert_eq!(t.dataset_of(&names(&["a", "b"])).unwrap().features().data(), [1.0, 2.0]);
+        assert!(message(t.dataset_of(&names(&["a", "c"]))).contains("column `c`"));
+        // No header: by name where the names exist, by position only where the number of columns leaves no doubt.
+        let t = table("1,2,3\n").unwrap();
+        assert_eq!(t.dataset_of(&names(&["x2", "x3"])).unwrap().features().data(), [2.0, 3.0]);
+        let d = t.dataset_of(&names(&["x2", "x3", "x4"])).unwrap();
+        assert_eq!((d.features().data(), d.columns()), (&[1.0, 2.0, 3.0][..], &names(&["x2", "x3", "x4"])[..]));
+        assert!(message(t.dataset_of(&names(&["a", "b"]))).contains("column `a`"));
+    }
+
+    #[test]
+    fn targets_follow_the_hint() {
+        let t = table("i,f,s,m\n1,0.5,u,yes\n-1,2,v,\n-1,3,u,no\n").unwrap();
+        let class = |names: &[&str], labels: &[usize]| Target::Classes {
+            names: names.iter().map(ToString::to_string).collect(),
+            labels: labels.to_vec(),
+        };
+        assert_eq!(t.target("i", TaskHint::Auto).unwrap(), class(&["-1", "1"], &[1, 0, 0]));
+        assert_eq!(t.target("i", TaskHint::Regress).unwrap(), Target::Values(vec![1.0, -1.0, -1.0]));
+        assert_eq!(t.target("f", TaskHint::Auto).unwrap(), Target::Values(vec![0.5, 2.0, 3.0]));
+        assert_eq!(t.target("f", TaskHint::Classify).unwrap(), class(&["0.5", "2", "3"], &[0, 1, 2]));
+        assert_eq!(t.target("s", TaskHint::Auto).unwrap(), class(&["u", "v"], &[0, 1, 0]));
+        assert!(message(t.target("s", TaskHint::Regress)).contains("row 1: `u`"));
+        assert!(message(t.target("m", TaskHint::Auto)).contains("row 2 has no value"));
+        let eleven: String = (0..11).map(|i| i.to_string() + "\n").collect();
+        assert!(matches!(table(&eleven).unwrap().target("1", TaskHint::Auto).unwrap(), Target::Values(_)));
+    }
+
+    #[test]
+    fn nearest_names_come_first_when_there_are_many() {
+        let names: Vec<String> = (0..50).map(|i| format!("feature_{i}")).chain(["Income".into()]).collect();
+        assert!(nearest("incme", &names).starts_with("`Income`, "));
+        assert_eq!((edit_distance("kitten", "sitting"), edit_distance("", "ab")), (3, 2));
+    }
+}

@@ -1,4 +1,22 @@
-//! The one seam between kernels and solvers.
+//! The one seam between kernels and solvers: an ordered list of kernel terms over shared samples.
+//!
+//! A term is stored as the cheapest of a low-rank factor with its certified residual, or a packed triangle; solvers cannot tell
+//! which. A new backend implements [`GramSource`] and serves every method.
+
+mod build;
+mod check;
+mod factor;
+mod lanczos;
+mod packed;
+mod set;
+mod square;
+
+pub use build::{Budget, BuildOptions, Storage, gram_block, human_bytes};
+pub use factor::{Basis, Extension, Factor};
+pub use set::GramSet;
+pub use square::Gram;
+
+use crate::linalg::dot;
 
 /// Ready-made kernel values, kernel axis last: entry (i, j) of kernel t is `data[(i·cols + j)·terms + t]`.
 #[derive(Debug, Clone, Copy)]
@@ -11,4 +29,64 @@ pub struct Stack<'a> {
     pub terms: usize,
     /// The numbers.
     pub data: &'a [f64],
+}
+
+/// Kernel terms K_1 … K_M over n shared samples.
+pub trait GramSource: Sync {
+    /// n.
+    fn n_samples(&self) -> usize;
+
+    /// M.
+    fn n_terms(&self) -> usize;
+
+    /// out += weight · diag(scale) K_t diag(scale) on the lower triangle; `None` means all ones.
+    fn accumulate(&self, t: usize, weight: f64, scale: Option<&[f64]>, out: &mut Gram);
+
+    /// out = K_t v.
+    fn apply(&self, t: usize, v: &[f64], out: &mut [f64]);
+
+    /// out = row i of K_t.
+    fn row(&self, t: usize, i: usize, out: &mut [f64]);
+
+    /// L with K_t ≈ L Lᵀ, where the term is stored so.
+    fn factor(&self, t: usize) -> Option<&Factor>;
+
+    /// Trace of what truncation left out: 0 ≤ aᵀ(K_t − stored)a ≤ residual · ‖a‖².
+    fn residual(&self, t: usize) -> f64 {
+        self.factor(t).map_or(0.0, |f| f.residual)
+    }
+
+    /// Σ_t weights_t K_t, both triangles.
+    fn combine(&self, weights: &[f64]) -> Gram {
+        let mut out = Gram::zeros(self.n_samples());
+        for (t, &w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+            self.accumulate(t, w, None, &mut out);
+        }
+        out.mirror();
+        out
+    }
+
+    /// s_t = aᵀ K_t a for every term.
+    fn quad_forms(&self, a: &[f64]) -> Vec<f64> {
+        let mut v = vec![0.0; a.len()];
+        (0..self.n_terms())
+            .map(|t| {
+                self.apply(t, a, &mut v);
+                dot(a, &v).max(0.0)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests_support {
+    use super::{Factor, factor::RankLimit};
+    use crate::linalg::Matrix;
+
+    /// L with L Lᵀ = k to rounding.
+    pub fn full_factor(k: &Matrix) -> Matrix {
+        let diagonal: Vec<f64> = (0..k.rows()).map(|i| k[(i, i)]).collect();
+        let limit = RankLimit { tolerance: 1e-15, max_rank: k.rows() };
+        Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(k.row(j))).unwrap().rows
+    }
 }

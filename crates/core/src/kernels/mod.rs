@@ -4,6 +4,14 @@ use serde::{Deserialize, Serialize};
 
 pub mod language;
 
+mod features;
+mod function;
+mod normalize;
+
+pub use features::Monomials;
+pub use function::Pair;
+pub use normalize::Normalizer;
+
 /// A kernel function of two feature vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

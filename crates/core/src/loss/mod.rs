@@ -1,1 +1,42 @@
-//! Later.
+//! How errors are paid: pointwise losses with their conjugates. Callers sum over samples; nobody averages.
+//!
+//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and price c_i per sample, the dual of
+//! Σ c_i ℓ(y_i, f_i) + ½ aᵀKa is A(a) − ½ aᵀKa with A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i), subject to Σ a_i = 0 (because of b) and
+//! a_i in c_i · `dual_interval`.
+
+mod epsilon_insensitive;
+mod hinge;
+mod piecewise;
+mod squared;
+
+pub use epsilon_insensitive::EpsilonInsensitive;
+pub use hinge::Hinge;
+pub use squared::Squared;
+
+/// A convex loss ℓ(y, f) of a target and a decision value.
+pub trait Loss: Sync {
+    /// What users type.
+    fn name(&self) -> &'static str;
+
+    /// ℓ(y, f).
+    fn value(&self, y: f64, f: f64) -> f64;
+
+    /// ℓ*(y, u) = sup_f u f − ℓ(y, f); infinite outside the domain.
+    fn conjugate(&self, y: f64, u: f64) -> f64;
+
+    /// Where a_i / c_i may lie.
+    fn dual_interval(&self, y: f64) -> (f64, f64);
+
+    /// A b that minimises Σ c_i ℓ(y_i, f_i + b): the middle where there are many.
+    fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64;
+
+    /// Σ c_i ℓ(y_i, f_i + b).
+    fn total(&self, y: &[f64], f: &[f64], bias: f64, cost: &[f64]) -> f64 {
+        (0..y.len()).map(|i| cost[i] * self.value(y[i], f[i] + bias)).sum()
+    }
+
+    /// A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i).
+    fn dual_sum(&self, y: &[f64], a: &[f64], cost: &[f64]) -> f64 {
+        (0..y.len()).map(|i| -cost[i] * self.conjugate(y[i], -a[i] / cost[i])).sum()
+    }
+}

@@ -1,1 +1,129 @@
-//! Later.
+//! The single-kernel learner for fixed weights.
+//!
+//! Solves  min over f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ ‖f‖²   for one kernel matrix K,
+//! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval.
+//! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
+
+mod kernel;
+mod ridge;
+mod smo;
+
+pub use kernel::Combined;
+pub use ridge::Ridge;
+pub use smo::Smo;
+
+use crate::{
+    Result,
+    linalg::dot,
+    loss::{EpsilonInsensitive, Hinge, Loss, Squared},
+};
+
+/// What is fitted: targets, prices and a loss.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// ±1 for classification.
+    pub y: &'a [f64],
+    /// c_i > 0: C times class and sample weights.
+    pub cost: &'a [f64],
+    /// The loss.
+    pub loss: &'a dyn Loss,
+}
+
+impl Task<'_> {
+    /// The objective of the best constant predictor: what relative quantities are measured against.
+    pub fn constant_objective(&self) -> f64 {
+        let zeros = vec![0.0; self.y.len()];
+        self.loss.total(self.y, &zeros, self.loss.best_bias(self.y, &zeros, self.cost), self.cost)
+    }
+}
+
+/// A dual feasible point with everything that follows from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// Signed multipliers.
+    pub a: Vec<f64>,
+    /// K a: decision values on the training rows, without the bias.
+    pub f: Vec<f64>,
+    /// The bias that is best for f.
+    pub bias: f64,
+    /// Σ c ℓ(y, f + b) + ½ aᵀKa: an upper bound on the optimum.
+    pub primal: f64,
+    /// A(a) − ½ aᵀKa: a lower bound.
+    pub dual: f64,
+    /// A(a).
+    pub dual_sum: f64,
+}
+
+impl Solution {
+    /// From a feasible a and f = K a.
+    pub fn new(task: &Task<'_>, a: Vec<f64>, f: Vec<f64>) -> Self {
+        let bias = task.loss.best_bias(task.y, &f, task.cost);
+        let half = 0.5 * dot(&a, &f);
+        let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
+        let primal = task.loss.total(task.y, &f, bias, task.cost) + half;
+        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum }
+    }
+
+    /// primal − dual.
+    pub fn gap(&self) -> f64 {
+        self.primal - self.dual
+    }
+}
+
+/// When a machine may stop: primal − dual ≤ max(absolute, relative · |primal|).
+#[derive(Debug, Clone, Copy)]
+pub struct Stop {
+    /// In units of the objective.
+    pub absolute: f64,
+    /// As a fraction of it.
+    pub relative: f64,
+}
+
+impl Stop {
+    fn reached(self, s: &Solution) -> bool {
+        s.gap() <= self.absolute.max(self.relative * s.primal.abs())
+    }
+}
+
+/// Solves the problem above for one kernel.
+pub trait Machine: Sync {
+    /// Is a factor with few columns better than the matrix, even where both fit?
+    fn likes_small_factors(&self) -> bool {
+        false
+    }
+
+    /// `start` is a dual feasible vector, typically the last solution for other weights: weights do not enter the constraints,
+    /// so it stays feasible.
+    fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution>;
+}
+
+/// Losses a machine exists for.
+#[derive(Debug, Clone, Copy)]
+pub enum Fitting {
+    /// Support vector classification.
+    Hinge(Hinge),
+    /// Support vector regression.
+    EpsilonInsensitive(EpsilonInsensitive),
+    /// Ridge regression.
+    Squared(Squared),
+}
+
+impl Fitting {
+    /// The loss.
+    pub fn loss(&self) -> &dyn Loss {
+        match self {
+            Self::Hinge(l) => l,
+            Self::EpsilonInsensitive(l) => l,
+            Self::Squared(l) => l,
+        }
+    }
+
+    /// The machine that solves it.
+    pub fn machine(&self) -> Box<dyn Machine> {
+        match self {
+            Self::Hinge(_) => Box::new(Smo { kink: 0.0 }),
+            Self::EpsilonInsensitive(l) => Box::new(Smo { kink: l.epsilon() }),
+            Self::Squared(_) => Box::new(Ridge),
+        }
+    }
+}

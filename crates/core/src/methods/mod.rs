@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Model, Result,
     data::{Dataset, Target},
-    gram::Stack,
+    gram::{Stack, Storage},
     kernels::Normalize,
     trace::Observer,
 };
@@ -61,21 +61,6 @@ pub enum ClassWeight {
     Balanced,
     /// A factor per class name; classes not named keep 1.
     Given(Vec<(String, f64)>),
-}
-
-/// How kernel matrices are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Storage {
-    /// The cheapest that fits, per kernel.
-    #[default]
-    Auto,
-    /// Packed triangles of f64.
-    Dense,
-    /// Packed triangles of f32.
-    DenseF32,
-    /// Low-rank factors wherever a factor exists, at any rank.
-    LowRank,
 }
 
 /// Everything a fit is asked for. One struct serves the library, the program, Python and the model file.

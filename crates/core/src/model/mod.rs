@@ -1,15 +1,35 @@
-//! The predictive artefact: kernels, constants, weights, certificate; knows no training.
+//! The predictive artefact: kernels, constants, weights, certificate. Knows no training.
+
+mod file;
+mod predictor;
 
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+
+pub use predictor::Predictor;
 
 use crate::{
-    Result,
+    Error, Result,
     data::{Dataset, Standardizer, Target},
+    gram::Stack,
     kernels::KernelSpec,
     linalg::Matrix,
     trace::{IterRecord, Status},
 };
+
+/// What an outer method returns for one decision function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// θ; exact zeros are zeros.
+    pub weights: Vec<f64>,
+    /// Signed multipliers a, one per training row.
+    pub dual: Vec<f64>,
+    /// b.
+    pub bias: f64,
+    /// Proof of quality.
+    pub certificate: Certificate,
+    /// One record per outer iteration.
+    pub trace: Vec<IterRecord>,
+}
 
 /// What the model predicts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +110,8 @@ pub struct Model {
     pub spec: serde_json::Value,
     /// Decision functions.
     pub machines: Vec<Machine>,
+    /// What is needed to evaluate them on new rows, and nothing else.
+    pub predictor: Predictor,
     /// Things the user should know, in plain words.
     pub warnings: Vec<String>,
     /// Training samples.
@@ -111,44 +133,86 @@ impl Model {
         }
     }
 
-    /// Decision values, `rows × machines`. Columns are matched by name where the data set has the training names
-    /// (extra columns are ignored), by position where the count agrees and names are generated.
-    pub fn decision(&self, _data: &Dataset) -> Result<Matrix> {
-        unimplemented!()
+    /// The worst machine's status.
+    pub fn status(&self) -> Status {
+        self.machines.iter().map(|m| m.certificate.status).max().unwrap_or(Status::Stopped)
+    }
+
+    /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
+    /// (extra columns are ignored), by position where the data have generated names and the training count.
+    pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
+        let Input::Table { columns, standardizer, kernels } = &self.input else {
+            return Err(Error::data(
+                "model",
+                "it was fitted on ready-made kernels",
+                "give kernel values of the new rows against the training rows, shape (rows, n_train, kernels)",
+            ));
+        };
+        let used = self.predictor.columns();
+        let position = columns_of(data, columns, used)?;
+        let mut x = data.features().select_cols(&position);
+        if let Some(s) = standardizer {
+            let pick = |v: &[f64]| used.iter().map(|&j| v[j]).collect();
+            x = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(&x)?;
+        }
+        Ok(self.predictor.evaluate(kernels, &x))
     }
 
     /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
-    pub fn decision_precomputed(&self, _block: crate::gram::Stack<'_>) -> Result<Matrix> {
-        unimplemented!()
+    pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
+        let Input::Precomputed { n_train, kernels } = &self.input else {
+            return Err(Error::data("model", "it was fitted on a table", "give the table's columns, not kernel values"));
+        };
+        if block.cols != *n_train || block.terms != kernels.len() || block.data.len() != block.rows * block.cols * block.terms {
+            return Err(Error::shape(
+                "kernel values",
+                format!("(rows, {n_train}, {})", kernels.len()),
+                format!("({}, {}, {})", block.rows, block.cols, block.terms),
+            ));
+        }
+        if let Some(at) = block.data.iter().position(|v| !v.is_finite()) {
+            let row = at / (block.cols * block.terms);
+            return Err(Error::data("kernel values", format!("row {} has {}", row + 1, block.data[at]), "they must be finite"));
+        }
+        Ok(self.predictor.evaluate_precomputed(block))
     }
 
     /// Predicted classes or values from decision values.
-    pub fn decide(&self, _decision: &Matrix) -> Target {
-        unimplemented!()
+    pub fn decide(&self, decision: &Matrix) -> Target {
+        match &self.task {
+            Task::Regression => Target::Values(decision.column(0)),
+            Task::Classification { classes } => {
+                let pick = |row: &[f64]| match row {
+                    [d] => usize::from(*d > 0.0),
+                    _ => (0..row.len()).fold(0, |b, k| if row[k] > row[b] { k } else { b }),
+                };
+                let labels = (0..decision.rows()).map(|i| pick(decision.row(i))).collect();
+                Target::Classes { names: classes.clone(), labels }
+            }
+        }
     }
 
     /// `decide(decision(data))`.
     pub fn predict(&self, data: &Dataset) -> Result<Target> {
         Ok(self.decide(&self.decision(data)?))
     }
+}
 
-    /// The file's bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        unimplemented!()
+/// Where in `data` the training columns `used` stand.
+fn columns_of(data: &Dataset, training: &[String], used: &[usize]) -> Result<Vec<usize>> {
+    let names = data.columns();
+    let by_name: Vec<Option<usize>> = used.iter().map(|&j| names.iter().position(|n| *n == training[j])).collect();
+    if let Some(found) = by_name.iter().copied().collect::<Option<Vec<usize>>>() {
+        return Ok(found);
     }
-
-    /// Reads what [`Model::to_bytes`] wrote; refuses anything altered or truncated.
-    pub fn from_bytes(_bytes: &[u8]) -> Result<Self> {
-        unimplemented!()
+    let generated = names.iter().enumerate().all(|(j, n)| *n == format!("x{}", j + 1));
+    if generated && names.len() == training.len() {
+        return Ok(used.to_vec());
     }
-
-    /// Writes to a temporary file beside `path`, syncs and renames.
-    pub fn save(&self, _path: &Path) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// Reads a file.
-    pub fn load(_path: &Path) -> Result<Self> {
-        unimplemented!()
-    }
+    let missing = used.iter().zip(&by_name).find(|(_, at)| at.is_none()).map_or("", |(&j, _)| &training[j]);
+    Err(Error::data(
+        format!("column `{missing}`"),
+        format!("the model needs it and the data have {} columns without it", names.len()),
+        format!("give the columns the model was fitted on ({} in all)", training.len()),
+    ))
 }

@@ -1,1 +1,59 @@
-//! Later.
+//! The sets Θ of kernel weights. A set answers three questions, and every method and every certificate is built from them.
+
+mod elastic_net;
+mod root;
+
+use std::ops::Range;
+
+pub use elastic_net::ElasticNet;
+
+use crate::linalg::dot;
+
+/// A compact convex set of non-negative weight vectors that contains a neighbourhood of 0 in the positive orthant.
+pub trait WeightSet: Sync {
+    /// argmax over θ in Θ of ⟨s, θ⟩ for s ≥ 0; a positive feasible point where s = 0.
+    fn support_point(&self, s: &[f64]) -> Vec<f64>;
+
+    /// max over θ in Θ of ⟨s, θ⟩: gives every convex method its lower bound A(a) − ½·support(s).
+    fn support(&self, s: &[f64]) -> f64 {
+        dot(s, &self.support_point(s))
+    }
+
+    /// argmin over θ in Θ of Σ_m q_m / θ_m for q ≥ 0 (0/0 = 0); q = 0 gives [`WeightSet::start`].
+    fn best_response(&self, sq_norms: &[f64]) -> Vec<f64>;
+
+    /// The nearest point of Θ.
+    fn project(&self, point: &[f64]) -> Vec<f64>;
+
+    /// Equal weights on the boundary.
+    fn start(&self, n_terms: usize) -> Vec<f64>;
+
+    /// A gauge of the constraint: θ is in Θ iff this is at most 1.
+    fn load(&self, theta: &[f64]) -> f64;
+
+    /// Scales θ ≠ 0 along its ray to the boundary. More weight never raises the objective.
+    fn tighten(&self, theta: &mut [f64]) {
+        let at = |c: f64| self.load(&theta.iter().map(|t| c * t).collect::<Vec<_>>()) - 1.0;
+        if theta.iter().all(|&t| t == 0.0) {
+            return;
+        }
+        let c = root::increasing(at, 1.0);
+        theta.iter_mut().for_each(|t| *t *= c);
+        // Rounding must not push the point outside.
+        let over = self.load(theta);
+        if over > 1.0 {
+            theta.iter_mut().for_each(|t| *t /= over);
+        }
+    }
+}
+
+/// A set given by Σ over each group of φ(θ_m) ≤ 1 with one smooth convex φ: what the level method's sub-problems need.
+pub trait Separable: WeightSet {
+    /// φ(θ), φ'(θ), φ''(θ) for θ > 0.
+    fn phi(&self, theta: f64) -> [f64; 3];
+
+    /// Terms that share one constraint.
+    fn groups(&self, n_terms: usize) -> Vec<Range<usize>> {
+        vec![0..n_terms]
+    }
+}

@@ -1,0 +1,420 @@
+//! From kernels and data to stored terms: factors where they are cheap, triangles elsewhere, never beyond the budget.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Factor, Gram, GramSet, Stack, check,
+    factor::RankLimit,
+    packed::Packed,
+    set::Stored,
+};
+use crate::{
+    Error, Result,
+    data::Dataset,
+    kernels::{Function, KernelSpec, Monomials, Normalize, Normalizer, Pair},
+    linalg::{Matrix, axpy, dot},
+};
+
+/// Kernels of one cache line when the kernel axis is last.
+const LINE: usize = 8;
+
+/// How kernel matrices are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    /// The cheapest that fits, per kernel.
+    #[default]
+    Auto,
+    /// Packed triangles of f64.
+    Dense,
+    /// Packed triangles of f32.
+    DenseF32,
+    /// Low-rank factors at any rank.
+    LowRank,
+}
+
+/// How much memory kernel matrices may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Budget {
+    /// `None`: half the machine's memory (4 GiB where that cannot be read).
+    pub fn new(bytes: Option<u64>) -> Self {
+        Self { bytes: bytes.unwrap_or_else(|| machine_memory().unwrap_or(8 << 30) / 2) }
+    }
+
+    /// Refuses, before anything is allocated, what does not fit.
+    pub fn check(self, what: impl Into<String>, need: u64, remedy: &str) -> Result<()> {
+        if need <= self.bytes {
+            return Ok(());
+        }
+        let (need, budget) = (human_bytes(need), human_bytes(self.bytes));
+        Err(Error::Memory { what: what.into(), need, budget, remedy: remedy.into() })
+    }
+}
+
+fn machine_memory() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find(|l| l.starts_with("MemTotal:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// 12.3 MiB.
+pub fn human_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1024.0 {
+            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
+}
+
+/// What the stored terms depend on besides the data.
+#[derive(Debug, Clone, Copy)]
+pub struct BuildOptions {
+    /// Scaling of every kernel.
+    pub normalize: Normalize,
+    /// Form of storage.
+    pub storage: Storage,
+    /// Relative trace residual at which a factor stops.
+    pub rank_tolerance: f64,
+    /// Limit.
+    pub budget: Budget,
+}
+
+/// Raw kernel values of one kernel on the training rows.
+trait Raw: Sync {
+    fn diagonal(&self) -> Vec<f64>;
+    /// Entries (0..out.len(), j) of K.
+    fn head_of_column(&self, j: usize, out: &mut [f64]);
+    /// Exact features, where there are at most `max` of them.
+    fn features(&self, _max: usize) -> Option<Matrix> {
+        None
+    }
+}
+
+/// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
+struct Computed<'a> {
+    function: Function,
+    x: &'a Matrix,
+    pairs: Option<&'a Gram>,
+}
+
+impl Raw for Computed<'_> {
+    fn diagonal(&self) -> Vec<f64> {
+        self.function.diagonal(self.x)
+    }
+
+    fn head_of_column(&self, j: usize, out: &mut [f64]) {
+        match self.pairs {
+            Some(pairs) => out.copy_from_slice(&pairs.row(j)[..out.len()]),
+            None => self.function.pair().row(self.x.row(j), self.x, out),
+        }
+        self.function.finish(out);
+    }
+
+    fn features(&self, max: usize) -> Option<Matrix> {
+        Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(self.x))
+    }
+}
+
+impl Raw for Matrix {
+    fn diagonal(&self) -> Vec<f64> {
+        (0..self.rows()).map(|i| self[(i, i)]).collect()
+    }
+
+    fn head_of_column(&self, j: usize, out: &mut [f64]) {
+        // Symmetric: a row is a column.
+        out.copy_from_slice(&self.row(j)[..out.len()]);
+    }
+}
+
+/// Raw values under spherical normalisation.
+struct OnSphere<'a> {
+    raw: &'a dyn Raw,
+    roots: &'a [f64],
+}
+
+impl Raw for OnSphere<'_> {
+    fn diagonal(&self) -> Vec<f64> {
+        vec![1.0; self.roots.len()]
+    }
+
+    fn head_of_column(&self, j: usize, out: &mut [f64]) {
+        self.raw.head_of_column(j, out);
+        out.iter_mut().zip(self.roots).for_each(|(o, r)| *o /= r * self.roots[j]);
+    }
+
+    fn features(&self, max: usize) -> Option<Matrix> {
+        let mut rows = self.raw.features(max)?;
+        for (i, r) in self.roots.iter().enumerate() {
+            rows.row_mut(i).iter_mut().for_each(|x| *x /= r);
+        }
+        Some(rows)
+    }
+}
+
+/// A finished term with its constants.
+struct Built {
+    term: Stored,
+    normalizer: Normalizer,
+    roots: Vec<f64>,
+}
+
+impl BuildOptions {
+    fn rank_limit(&self, n: usize) -> RankLimit {
+        // A factor of rank n/4 takes half the room of a packed triangle and less time in every pass.
+        let max_rank = if self.storage == Storage::LowRank { n } else { n / 4 };
+        RankLimit { tolerance: self.rank_tolerance, max_rank }
+    }
+
+    fn may_factor(&self) -> bool {
+        matches!(self.storage, Storage::Auto | Storage::LowRank)
+    }
+
+    /// The term as a factor, or `None` where that does not pay.
+    fn factor(&self, raw: &dyn Raw, name: &str) -> Result<Option<Built>> {
+        if !self.may_factor() {
+            return Ok(None);
+        }
+        let (roots, diagonal) = self.sphere(raw, name)?;
+        let wrapped = OnSphere { raw, roots: &roots };
+        let raw = if roots.is_empty() { raw } else { &wrapped };
+        let limit = self.rank_limit(diagonal.len());
+        let found = raw.features(limit.max_rank).map(Factor::monomials);
+        let found = found.or_else(|| {
+            let reduced = if roots.is_empty() { diagonal.clone() } else { raw.diagonal() };
+            Factor::pivoted(&reduced, limit, |j, out| raw.head_of_column(j, out))
+        });
+        let Some(mut factor) = found else { return Ok(None) };
+        let normalizer = Normalizer::fit(self.normalize, name, &diagonal, || factor.row_sums())?;
+        match &normalizer {
+            Normalizer::Scale { divisor } => factor.scale(*divisor),
+            Normalizer::Spherical => {}
+            Normalizer::Center { .. } => factor.center(),
+        }
+        Ok(Some(Built { term: Stored::Factor(factor), normalizer, roots }))
+    }
+
+    /// The term as a packed triangle.
+    fn dense(&self, raw: &dyn Raw, name: &str, single: bool) -> Result<Built> {
+        let (roots, diagonal) = self.sphere(raw, name)?;
+        let wrapped = OnSphere { raw, roots: &roots };
+        let raw = if roots.is_empty() { raw } else { &wrapped };
+        let n = diagonal.len();
+        let mut k = Packed::<f64>::from_rows(n, |i, row| raw.head_of_column(i, row));
+        let normalizer = Normalizer::fit(self.normalize, name, &diagonal, || {
+            let mut sums = vec![0.0; n];
+            k.apply(&vec![1.0; n], &mut sums);
+            sums
+        })?;
+        match &normalizer {
+            Normalizer::Spherical => {}
+            Normalizer::Scale { divisor } => k.map_rows(|_, row| row.iter_mut().for_each(|v| *v /= divisor)),
+            Normalizer::Center { row_means, grand_mean } => k.map_rows(|i, row| {
+                let shift = grand_mean - row_means[i];
+                row.iter_mut().zip(row_means).for_each(|(v, r)| *v += shift - r);
+            }),
+        }
+        let term = if single { Stored::DenseF32(k.narrow()) } else { Stored::Dense(k) };
+        Ok(Built { term, normalizer, roots })
+    }
+
+    /// √k(x_i, x_i) where normalisation is spherical (else empty), and the raw diagonal.
+    fn sphere(&self, raw: &dyn Raw, name: &str) -> Result<(Vec<f64>, Vec<f64>)> {
+        let diagonal = raw.diagonal();
+        if self.normalize != Normalize::Spherical {
+            return Ok((Vec::new(), diagonal));
+        }
+        Normalizer::fit(self.normalize, name, &diagonal, Vec::new)?;
+        Ok((diagonal.iter().map(|d| d.sqrt()).collect(), diagonal))
+    }
+}
+
+/// Terms found so far and what they weigh.
+struct Assembly<'a> {
+    options: &'a BuildOptions,
+    n: usize,
+    built: Vec<Option<Built>>,
+    bytes: u64,
+}
+
+impl<'a> Assembly<'a> {
+    fn new(options: &'a BuildOptions, n: usize, terms: usize) -> Self {
+        Self { options, n, built: (0..terms).map(|_| None).collect(), bytes: 0 }
+    }
+
+    /// Builds the terms `batch` (index, name, raw values): factors in parallel, then triangles for the rest in the widest form
+    /// that still fits.
+    fn add(&mut self, batch: &[(usize, &str, &dyn Raw)]) -> Result<()> {
+        let factors: Vec<Option<Built>> =
+            batch.par_iter().map(|(_, name, raw)| self.options.factor(*raw, name)).collect::<Result<_>>()?;
+        let mut missing = Vec::new();
+        for (item, factor) in batch.iter().zip(factors) {
+            if let Some(Built { term: Stored::Factor(f), .. }) = &factor {
+                self.bytes += (f.rows.data().len() * size_of::<f64>()) as u64;
+            } else {
+                missing.push(*item);
+            }
+            self.built[item.0] = factor;
+        }
+        let count = missing.len() as u64;
+        let (wide, narrow) = (self.bytes + count * Packed::<f64>::bytes(self.n), count * Packed::<f32>::bytes(self.n));
+        let single = self.options.storage == Storage::DenseF32
+            || (self.options.storage == Storage::Auto && wide > self.options.budget.bytes);
+        self.bytes = if single { self.bytes + narrow } else { wide };
+        self.options.budget.check(
+            format!("storing {} kernels of {} samples", self.built.len(), self.n),
+            self.bytes,
+            "raise the budget, use fewer kernels or rows, or smoother kernels (wider ones have lower rank)",
+        )?;
+        let dense: Vec<Built> = missing
+            .par_iter()
+            .map(|(_, name, raw)| self.options.dense(*raw, name, single))
+            .collect::<Result<_>>()?;
+        for ((at, ..), term) in missing.iter().zip(dense) {
+            self.built[*at] = Some(term);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> GramSet {
+        let mut set = GramSet { n: self.n, terms: Vec::new(), normalizers: Vec::new(), roots: Vec::new() };
+        for built in self.built.into_iter().flatten() {
+            set.terms.push(built.term);
+            set.normalizers.push(built.normalizer);
+            set.roots.push(built.roots);
+        }
+        set
+    }
+}
+
+/// The lower triangle of pair numbers over one scope, mirrored.
+fn pair_table(pair: Pair, x: &Matrix) -> Gram {
+    let mut table = Gram::zeros(x.rows());
+    table.data_mut().par_chunks_mut(x.rows()).enumerate().for_each(|(i, row)| {
+        row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = pair.of(x.row(i), x.row(j)));
+    });
+    table.mirror();
+    table
+}
+
+impl GramSet {
+    /// The terms of `kernels` on the rows of `x` (already standardised).
+    pub fn from_table(x: &Matrix, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
+        let n = x.rows();
+        let mut scopes: Vec<(&[usize], Vec<usize>)> = Vec::new();
+        let mut position = std::collections::HashMap::new();
+        for (t, k) in kernels.iter().enumerate() {
+            let at = *position.entry(k.columns.as_slice()).or_insert(scopes.len());
+            if at == scopes.len() {
+                scopes.push((&k.columns, Vec::new()));
+            }
+            scopes[at].1.push(t);
+        }
+        let mut assembly = Assembly::new(options, n, kernels.len());
+        for (columns, members) in &scopes {
+            let scope = x.select_cols(columns);
+            let mut pairs: Vec<Pair> = members.iter().map(|&t| kernels[t].function.pair()).collect();
+            pairs.sort_unstable();
+            pairs.dedup();
+            for pair in pairs {
+                let of_pair: Vec<usize> = members.iter().copied().filter(|&t| kernels[t].function.pair() == pair).collect();
+                // One column is cheaper to recompute than to look up; a table must leave room for the terms.
+                let table_bytes = 8 * (n as u64) * (n as u64);
+                let worth = columns.len() > 1 && of_pair.len() > 1 && assembly.bytes + 2 * table_bytes <= options.budget.bytes;
+                let table = worth.then(|| pair_table(pair, &scope));
+                let raws: Vec<Computed<'_>> = of_pair
+                    .iter()
+                    .map(|&t| Computed { function: kernels[t].function, x: &scope, pairs: table.as_ref() })
+                    .collect();
+                let batch: Vec<(usize, &str, &dyn Raw)> =
+                    of_pair.iter().zip(&raws).map(|(&t, r)| (t, kernels[t].name.as_str(), r as &dyn Raw)).collect();
+                assembly.add(&batch)?;
+            }
+        }
+        Ok(assembly.finish())
+    }
+
+    /// Ready-made Gram matrices, checked: square, finite, symmetric, positive semidefinite.
+    pub fn from_stack(stack: Stack<'_>, names: &[String], options: &BuildOptions) -> Result<Self> {
+        let n = stack.rows;
+        let mut assembly = Assembly::new(options, n, stack.terms);
+        for first in (0..stack.terms).step_by(LINE) {
+            let kernels = stack.kernels(first..(first + LINE).min(stack.terms));
+            kernels.par_iter().zip(&names[first..]).try_for_each(|(k, name)| check::symmetric(k, name).map(|_| ()))?;
+            let batch: Vec<(usize, &str, &dyn Raw)> =
+                kernels.iter().enumerate().map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw)).collect();
+            assembly.add(&batch)?;
+            kernels.par_iter().enumerate().try_for_each(|(i, k)| match &assembly.built[first + i] {
+                Some(Built { term: Stored::Factor(f), .. }) => probe(k, f, options.normalize, &names[first + i]),
+                _ => check::positive_semidefinite(k, &names[first + i]),
+            })?;
+        }
+        Ok(assembly.finish())
+    }
+}
+
+/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: compare both on a
+/// vector with no structure.
+fn probe(k: &Matrix, factor: &Factor, normalize: Normalize, name: &str) -> Result<()> {
+    if normalize == Normalize::Center || normalize == Normalize::Spherical {
+        return check::positive_semidefinite(k, name);
+    }
+    let n = k.rows();
+    let v: Vec<f64> = (0..n).map(|i| 2.0 * (0.5 + i as f64 * 0.618_033_988_749_895).fract() - 1.0).collect();
+    let w = factor.project(&v);
+    let (mut stored, mut given): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        stored.push(dot(factor.rows.row(i), &w));
+        given.push(dot(k.row(i), &v));
+    }
+    // `stored` is scaled; the best multiple of it must explain `given`.
+    let ratio = dot(&given, &stored) / dot(&stored, &stored).max(f64::MIN_POSITIVE);
+    let size = dot(&given, &given);
+    axpy(-ratio, &stored, &mut given);
+    if dot(&given, &given) > 1e-8 * size {
+        return check::positive_semidefinite(k, name);
+    }
+    Ok(())
+}
+
+impl Stack<'_> {
+    /// Kernels of a range, each as a matrix of its own, in one pass over the numbers.
+    fn kernels(&self, range: std::ops::Range<usize>) -> Vec<Matrix> {
+        let mut out: Vec<Matrix> = range.clone().map(|_| Matrix::zeros(self.rows, self.cols)).collect();
+        for (at, cell) in self.data.chunks_exact(self.terms).enumerate() {
+            for (k, &v) in out.iter_mut().zip(&cell[range.clone()]) {
+                k.data_mut()[at] = v;
+            }
+        }
+        out
+    }
+}
+
+/// Normalised kernel values of the rows of `x` against the rows of `train` (`None`: of `x` against itself), a matrix per kernel.
+pub fn gram_block(x: &Dataset, train: Option<&Dataset>, kernels: &[KernelSpec], normalize: Normalize) -> Result<Vec<Matrix>> {
+    kernels
+        .par_iter()
+        .map(|spec| {
+            let rows = x.features().select_cols(&spec.columns);
+            let f = spec.function;
+            let Some(train) = train else {
+                let mut k = f.block(&rows, &rows);
+                Normalizer::fit_block(normalize, &spec.name, &k)?.apply_train(&mut k);
+                return Ok(k);
+            };
+            let base = train.features().select_cols(&spec.columns);
+            let normalizer = Normalizer::fit_block(normalize, &spec.name, &f.block(&base, &base))?;
+            let mut k = f.block(&rows, &base);
+            normalizer.apply_cross(&mut k, &f.diagonal(&rows), &f.diagonal(&base));
+            Ok(k)
+        })
+        .collect()
+}

@@ -1,0 +1,244 @@
+//! Low-rank terms: K ≈ L Lᵀ by pivoted Cholesky with a certified residual, or by exact monomial features.
+//!
+//! In: the diagonal of K and a way to get its columns. Out: L (n × r) and the trace of K − L Lᵀ, which is positive
+//! semidefinite, so 0 ≤ aᵀ(K − L Lᵀ)a ≤ residual·‖a‖².
+//!
+//! A new point x has features φ(x) = L_PP⁻¹ k(P, x), P the pivots: the map that made the training rows. So a linear
+//! function ⟨w, φ(x)⟩ is Σ_{j∈P} c_j k(x_j, x) with L_PPᵀ c = w.
+
+use crate::linalg::{Matrix, axpy, dot};
+
+/// How far a pivoted Cholesky goes.
+#[derive(Debug, Clone, Copy)]
+pub struct RankLimit {
+    /// Stop when the residual trace is below this fraction of the trace.
+    pub tolerance: f64,
+    /// Give up beyond this rank.
+    pub max_rank: usize,
+}
+
+/// Where the columns of L come from.
+#[derive(Debug, Clone, PartialEq)]
+enum Map {
+    /// Training samples, in the order they were chosen.
+    Pivots(Vec<usize>),
+    /// Exact features of the kernel.
+    Monomials,
+}
+
+/// K ≈ L Lᵀ (normalised), L stored row after row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    /// L.
+    pub rows: Matrix,
+    /// Certified trace of K − L Lᵀ, rounding included.
+    pub residual: f64,
+    map: Map,
+    /// What centring subtracted from every row.
+    mean: Option<Vec<f64>>,
+    /// What K was divided by.
+    divisor: f64,
+}
+
+/// A term's share of the decision function, for new points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extension {
+    /// The varying part.
+    pub basis: Basis,
+    /// The constant part.
+    pub offset: f64,
+}
+
+/// A linear combination in raw (unnormalised, or spherically normalised) kernel values or features.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Basis {
+    /// Σ coef_j k(x_index_j, x).
+    Samples {
+        /// Training rows.
+        index: Vec<usize>,
+        /// Their coefficients.
+        coef: Vec<f64>,
+    },
+    /// ⟨coef, φ(x)⟩ with the kernel's exact features.
+    Monomials {
+        /// One per feature.
+        coef: Vec<f64>,
+    },
+}
+
+impl Factor {
+    /// Pivoted Cholesky (largest residual diagonal first, ties to the lowest index); `None` when the limit is reached or it
+    /// can be foreseen. `column(j, out)` writes column j of K.
+    pub fn pivoted(diagonal: &[f64], limit: RankLimit, mut column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+        let n = diagonal.len();
+        let trace: f64 = diagonal.iter().sum();
+        let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
+        let (mut left, mut pivots) = (diagonal.to_vec(), Vec::new());
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        loop {
+            let remaining: f64 = left.iter().sum();
+            let best = (0..n).fold(0, |b, i| if left[i] > left[b] { i } else { b });
+            // Below rounding the diagonal holds noise only: go no further.
+            if remaining <= limit.tolerance * trace || left[best] <= 8.0 * f64::EPSILON * largest {
+                break;
+            }
+            let rank = columns.len();
+            if rank >= limit.max_rank || (limit.max_rank < n && hopeless(rank, remaining / trace, limit)) {
+                return None;
+            }
+            let mut next = vec![0.0; n];
+            column(best, &mut next);
+            for c in &columns {
+                axpy(-c[best], c, &mut next);
+            }
+            let root = left[best].sqrt();
+            // A pivot row has no residual: exact zeros keep L_PP triangular.
+            for &p in &pivots {
+                next[p] = 0.0;
+            }
+            for (x, d) in next.iter_mut().zip(&mut left) {
+                *x /= root;
+                *d = (*d - *x * *x).max(0.0);
+            }
+            next[best] = root;
+            left[best] = 0.0;
+            pivots.push(best);
+            columns.push(next);
+        }
+        let rank = columns.len();
+        let mut rows = Matrix::zeros(n, rank);
+        for (j, c) in columns.iter().enumerate() {
+            for i in 0..n {
+                rows[(i, j)] = c[i];
+            }
+        }
+        // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
+        let rounding = (rank + 1) as f64 * f64::EPSILON * trace;
+        let residual = left.iter().sum::<f64>() + rounding;
+        Some(Self { rows, residual, map: Map::Pivots(pivots), mean: None, divisor: 1.0 })
+    }
+
+    /// From exact features, one row per sample.
+    pub fn monomials(rows: Matrix) -> Self {
+        Self { rows, residual: 0.0, map: Map::Monomials, mean: None, divisor: 1.0 }
+    }
+
+    /// r.
+    pub fn rank(&self) -> usize {
+        self.rows.cols()
+    }
+
+    /// Σ_j (L Lᵀ)_ij for every i.
+    pub fn row_sums(&self) -> Vec<f64> {
+        let total = self.project(&vec![1.0; self.rows.rows()]);
+        (0..self.rows.rows()).map(|i| dot(self.rows.row(i), &total)).collect()
+    }
+
+    /// K ← K / divisor.
+    pub fn scale(&mut self, divisor: f64) {
+        let root = divisor.sqrt();
+        self.rows.data_mut().iter_mut().for_each(|x| *x /= root);
+        self.residual /= divisor;
+        self.divisor *= divisor;
+    }
+
+    /// K ← H K H.
+    pub fn center(&mut self) {
+        let n = self.rows.rows();
+        let mut mean = self.project(&vec![1.0; n]);
+        mean.iter_mut().for_each(|m| *m /= n as f64);
+        for i in 0..n {
+            axpy(-1.0, &mean, self.rows.row_mut(i));
+        }
+        self.mean = Some(mean);
+    }
+
+    /// Lᵀ a.
+    pub fn project(&self, a: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.rank()];
+        for (i, &a) in a.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            axpy(a, self.rows.row(i), &mut out);
+        }
+        out
+    }
+
+    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points.
+    pub fn extension(&self, a: &[f64]) -> Extension {
+        let mut w = self.project(a);
+        let offset = self.mean.as_ref().map_or(0.0, |mean| -dot(mean, &w));
+        let Map::Pivots(pivots) = &self.map else {
+            // Features of the normalised kernel are the raw ones over √divisor.
+            let root = self.divisor.sqrt();
+            return Extension { basis: Basis::Monomials { coef: w.iter().map(|x| x / root).collect() }, offset };
+        };
+        // L_PPᵀ c = w, from the last pivot to the first.
+        for j in (0..w.len()).rev() {
+            let mut row = self.rows.row(pivots[j]).to_vec();
+            if let Some(mean) = &self.mean {
+                axpy(1.0, mean, &mut row);
+            }
+            w[j] /= row[j];
+            let c = w[j];
+            axpy(-c, &row[..j], &mut w[..j]);
+        }
+        w.iter_mut().for_each(|c| *c /= self.divisor);
+        Extension { basis: Basis::Samples { index: pivots.clone(), coef: w }, offset }
+    }
+}
+
+/// Residuals of smooth kernels fall at least geometrically. If even twice the rate seen so far cannot reach the tolerance
+/// within the limit, a dense matrix is the better home.
+fn hopeless(rank: usize, relative: f64, limit: RankLimit) -> bool {
+    rank >= 8 && rank.is_power_of_two() && {
+        let needed = rank as f64 * limit.tolerance.ln() / relative.min(0.999).ln();
+        needed > 2.0 * limit.max_rank as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Function;
+
+    fn line(n: usize) -> Matrix {
+        Matrix::new(n, 1, (0..n).map(|i| (i as f64 * 0.77).sin() * 2.0).collect()).unwrap()
+    }
+
+    #[test]
+    fn residual_bounds_the_error_and_extension_reproduces_training_rows() {
+        let (x, f) = (line(60), Function::Rbf { width: 1.0 });
+        let k = f.block(&x, &x);
+        for (tolerance, center) in [(1e-3, false), (1e-8, false), (1e-12, true)] {
+            let limit = RankLimit { tolerance, max_rank: 60 };
+            let mut l = Factor::pivoted(&f.diagonal(&x), limit, |j, out| f.row(x.row(j), &x, out)).unwrap();
+            assert!(l.residual <= 1.01 * tolerance * 60.0);
+            let error = |i: usize, j: usize, l: &Factor| k[(i, j)] - dot(l.rows.row(i), l.rows.row(j));
+            let trace: f64 = (0..60).map(|i| error(i, i, &l)).sum();
+            assert!(trace <= l.residual && (0..60).all(|i| error(i, i, &l) >= -1e-14));
+            l.scale(2.5);
+            if center {
+                l.center();
+            }
+            let a: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
+            let w = l.project(&a);
+            let Extension { basis: Basis::Samples { index, coef }, offset } = l.extension(&a) else { panic!() };
+            for i in 0..60 {
+                let ours: f64 = index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
+                assert!((ours - dot(l.rows.row(i), &w)).abs() < 1e-8, "row {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn full_rank_is_refused_early() {
+        let x = line(400);
+        let f = Function::Laplace { width: 1e-3 };
+        let mut columns = 0;
+        let limit = RankLimit { tolerance: 1e-10, max_rank: 100 };
+        let got = Factor::pivoted(&f.diagonal(&x), limit, |j, out| {
+            columns += 1;
+            f.row(x.row(j), &x, out);
+        });
+        assert!(got.is_none() && columns < 20, "{columns} columns were computed");
+    }
+}

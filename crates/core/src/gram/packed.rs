@@ -1,0 +1,115 @@
+//! A symmetric matrix as its packed lower triangle, in f64 or f32: half the numbers, half the traffic.
+
+use crate::linalg::{axpy, dot};
+
+/// Storage precision.
+pub trait Cell: Copy + Send + Sync + 'static {
+    /// Rounds.
+    fn from_f64(x: f64) -> Self;
+    /// Widens.
+    fn to_f64(self) -> f64;
+}
+
+impl Cell for f64 {
+    fn from_f64(x: f64) -> Self {
+        x
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+impl Cell for f32 {
+    fn from_f64(x: f64) -> Self {
+        x as Self
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+/// Row i holds entries (i, 0..=i).
+#[derive(Debug, Clone)]
+pub struct Packed<T> {
+    n: usize,
+    data: Vec<T>,
+}
+
+impl<T: Cell> Packed<T> {
+    /// Bytes a matrix of size n takes.
+    pub fn bytes(n: usize) -> u64 {
+        (n as u64 * (n as u64 + 1) / 2) * size_of::<T>() as u64
+    }
+
+    /// Filled row by row: `fill(i, row)` writes entries (i, 0..=i).
+    pub fn from_rows(n: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Self {
+        let mut data = Vec::with_capacity(n * (n + 1) / 2);
+        let mut row = vec![0.0; n];
+        for i in 0..n {
+            fill(i, &mut row[..=i]);
+            data.extend(row[..=i].iter().map(|&x| T::from_f64(x)));
+        }
+        Self { n, data }
+    }
+
+    /// Entries (i, 0..=i).
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.data[i * (i + 1) / 2..(i + 1) * (i + 2) / 2]
+    }
+
+    /// Changes the stored rows (i, 0..=i) in place.
+    pub fn map_rows(&mut self, mut change: impl FnMut(usize, &mut [T])) {
+        let mut rest = self.data.as_mut_slice();
+        for i in 0..self.n {
+            let (row, later) = rest.split_at_mut(i + 1);
+            change(i, row);
+            rest = later;
+        }
+    }
+
+    /// The same matrix in single precision.
+    pub fn narrow(&self) -> Packed<f32> {
+        Packed { n: self.n, data: self.data.iter().map(|x| x.to_f64() as f32).collect() }
+    }
+
+    /// out[..=i] += w · row i.
+    pub fn add_row(&self, i: usize, w: f64, out: &mut [f64]) {
+        for (o, &v) in out.iter_mut().zip(self.row(i)) {
+            *o += w * v.to_f64();
+        }
+    }
+
+    /// The whole of row i, upper part gathered.
+    pub fn full_row(&self, i: usize, out: &mut [f64]) {
+        for (o, &v) in out.iter_mut().zip(self.row(i)) {
+            *o = v.to_f64();
+        }
+        for (j, o) in out.iter_mut().enumerate().skip(i + 1) {
+            *o = self.row(j)[i].to_f64();
+        }
+    }
+
+    /// out = K v, each stored entry read once.
+    pub fn apply(&self, v: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let mut buffer = vec![0.0; self.n];
+        for i in 0..self.n {
+            for (b, &x) in buffer.iter_mut().zip(self.row(i)) {
+                *b = x.to_f64();
+            }
+            out[i] += dot(&buffer[..=i], &v[..=i]);
+            axpy(v[i], &buffer[..i], &mut out[..i]);
+        }
+    }
+
+    /// aᵀ K a, reading only the rows and columns of `support` (ascending), where a is not zero.
+    pub fn quad_form(&self, support: &[usize], a: &[f64]) -> f64 {
+        let mut total = 0.0;
+        for (k, &i) in support.iter().enumerate() {
+            let row = self.row(i);
+            let off: f64 = support[..k].iter().map(|&j| row[j].to_f64() * a[j]).sum();
+            total += a[i] * (2.0 * off + row[i].to_f64() * a[i]);
+        }
+        total
+    }
+}

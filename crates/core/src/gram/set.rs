@@ -1,0 +1,229 @@
+//! The stored terms of one problem and the three passes every method makes over them.
+
+use rayon::prelude::*;
+
+use super::{
+    Basis, Extension, Factor, Gram, GramSource,
+    packed::{Cell, Packed},
+};
+use crate::{
+    kernels::Normalizer,
+    linalg::{axpy, dot, gemm_nt},
+};
+
+/// Rows of the combined matrix that one task fills; columns of factors gathered at a time.
+const ROWS: usize = 64;
+const DEPTH: usize = 256;
+
+/// One stored term.
+#[derive(Debug, Clone)]
+pub(super) enum Stored {
+    /// K ≈ L Lᵀ.
+    Factor(Factor),
+    /// Packed triangle.
+    Dense(Packed<f64>),
+    /// Packed triangle, rounded: certificates then speak of the rounded matrix.
+    DenseF32(Packed<f32>),
+}
+
+/// Kernel terms in memory, normalised.
+#[derive(Debug, Clone)]
+pub struct GramSet {
+    pub(super) n: usize,
+    pub(super) terms: Vec<Stored>,
+    pub(super) normalizers: Vec<Normalizer>,
+    /// √k(x_i, x_i) before spherical normalisation; empty for the others.
+    pub(super) roots: Vec<Vec<f64>>,
+}
+
+impl GramSet {
+    /// Bytes the terms take.
+    pub fn bytes(&self) -> u64 {
+        let factor = |f: &Factor| (f.rows.data().len() * size_of::<f64>()) as u64;
+        self.terms
+            .iter()
+            .map(|t| match t {
+                Stored::Factor(f) => factor(f),
+                Stored::Dense(_) => Packed::<f64>::bytes(self.n),
+                Stored::DenseF32(_) => Packed::<f32>::bytes(self.n),
+            })
+            .sum()
+    }
+
+    /// How the terms are stored, in words.
+    pub fn describe(&self) -> String {
+        let ranks: Vec<usize> = (0..self.terms.len()).filter_map(|t| self.factor(t)).map(Factor::rank).collect();
+        let f32s = self.terms.iter().filter(|t| matches!(t, Stored::DenseF32(_))).count();
+        let mean = ranks.iter().sum::<usize>() as f64 / ranks.len().max(1) as f64;
+        format!(
+            "{} low-rank (mean rank {mean:.1}), {} dense f64, {f32s} dense f32; {}",
+            ranks.len(),
+            self.terms.len() - ranks.len() - f32s,
+            super::build::human_bytes(self.bytes()),
+        )
+    }
+
+    /// The function Σ_i a_i k_t(x_i, ·) for new points. For centred dense terms this uses Σ_i a_i = 0, which every machine
+    /// with a bias guarantees.
+    pub fn extension(&self, t: usize, a: &[f64]) -> Extension {
+        let mut extension = match &self.terms[t] {
+            Stored::Factor(f) => f.extension(a),
+            Stored::Dense(_) | Stored::DenseF32(_) => {
+                let index: Vec<usize> = (0..a.len()).filter(|&i| a[i] != 0.0).collect();
+                let (divisor, offset) = match &self.normalizers[t] {
+                    Normalizer::Scale { divisor } => (*divisor, 0.0),
+                    Normalizer::Spherical => (1.0, 0.0),
+                    Normalizer::Center { row_means, .. } => (1.0, -dot(row_means, a)),
+                };
+                let coef = index.iter().map(|&i| a[i] / divisor).collect();
+                Extension { basis: Basis::Samples { index, coef }, offset }
+            }
+        };
+        if let (Basis::Samples { index, coef }, false) = (&mut extension.basis, self.roots[t].is_empty()) {
+            coef.iter_mut().zip(index).for_each(|(c, &mut i)| *c /= self.roots[t][i]);
+        }
+        extension
+    }
+
+    /// out += Σ over factor terms of weight · L Lᵀ on the lower triangle, as few large products.
+    fn add_factors(&self, weights: &[f64], out: &mut Gram) {
+        let active: Vec<(f64, &Factor)> = weights
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| **w != 0.0)
+            .filter_map(|(t, &w)| self.factor(t).map(|f| (w, f)))
+            .collect();
+        let mut rest = active.as_slice();
+        while !rest.is_empty() {
+            let mut depth = 0;
+            let take = rest.iter().take_while(|(_, f)| (depth == 0 || depth + f.rank() <= DEPTH) && { depth += f.rank(); true });
+            let (now, later) = rest.split_at(take.count());
+            rest = later;
+            self.add_panel(now, out);
+        }
+    }
+
+    fn add_panel(&self, terms: &[(f64, &Factor)], out: &mut Gram) {
+        let (n, depth) = (self.n, terms.iter().map(|(_, f)| f.rank()).sum::<usize>());
+        if depth == 0 {
+            return;
+        }
+        let mut plain = vec![0.0; n * depth];
+        let mut weighted = vec![0.0; n * depth];
+        plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(|(i, (plain, weighted))| {
+            let mut at = 0;
+            for (w, f) in terms {
+                for &x in f.rows.row(i) {
+                    plain[at] = x;
+                    weighted[at] = w * x;
+                    at += 1;
+                }
+            }
+        });
+        out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
+            let (first, count) = (b * ROWS, rows.len() / n);
+            gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
+        });
+    }
+}
+
+/// out_i += weight · s_i · row_i · s on the lower triangle.
+fn accumulate_rows(n: usize, out: &mut Gram, weight: f64, scale: Option<&[f64]>, row: impl Fn(usize, f64, &mut [f64]) + Sync) {
+    out.data_mut().par_chunks_mut(n).enumerate().for_each(|(i, out)| match scale {
+        None => row(i, weight, &mut out[..=i]),
+        Some(s) => {
+            let mut buffer = vec![0.0; i + 1];
+            row(i, weight * s[i], &mut buffer);
+            out.iter_mut().zip(&buffer).zip(s).for_each(|((o, b), s)| *o += b * s);
+        }
+    });
+}
+
+impl GramSource for GramSet {
+    fn n_samples(&self) -> usize {
+        self.n
+    }
+
+    fn n_terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    fn accumulate(&self, t: usize, weight: f64, scale: Option<&[f64]>, out: &mut Gram) {
+        match &self.terms[t] {
+            Stored::Dense(k) => accumulate_rows(self.n, out, weight, scale, |i, w, row| k.add_row(i, w, row)),
+            Stored::DenseF32(k) => accumulate_rows(self.n, out, weight, scale, |i, w, row| k.add_row(i, w, row)),
+            Stored::Factor(f) => accumulate_rows(self.n, out, weight, scale, |i, w, row| {
+                row.iter_mut().enumerate().for_each(|(j, o)| *o += w * dot(f.rows.row(i), f.rows.row(j)));
+            }),
+        }
+    }
+
+    fn apply(&self, t: usize, v: &[f64], out: &mut [f64]) {
+        match &self.terms[t] {
+            Stored::Dense(k) => k.apply(v, out),
+            Stored::DenseF32(k) => k.apply(v, out),
+            Stored::Factor(f) => {
+                let w = f.project(v);
+                out.iter_mut().enumerate().for_each(|(i, o)| *o = dot(f.rows.row(i), &w));
+            }
+        }
+    }
+
+    fn row(&self, t: usize, i: usize, out: &mut [f64]) {
+        match &self.terms[t] {
+            Stored::Dense(k) => k.full_row(i, out),
+            Stored::DenseF32(k) => k.full_row(i, out),
+            Stored::Factor(f) => out.iter_mut().enumerate().for_each(|(j, o)| *o = dot(f.rows.row(i), f.rows.row(j))),
+        }
+    }
+
+    fn factor(&self, t: usize) -> Option<&Factor> {
+        match &self.terms[t] {
+            Stored::Factor(f) => Some(f),
+            _ => None,
+        }
+    }
+
+    /// Dense terms row by row (each output row stays in cache while all terms stream past), factors as matrix products.
+    fn combine(&self, weights: &[f64]) -> Gram {
+        let mut out = Gram::zeros(self.n);
+        out.data_mut().par_chunks_mut(self.n).enumerate().for_each(|(i, row)| {
+            for (term, &w) in self.terms.iter().zip(weights).filter(|(_, w)| **w != 0.0) {
+                match term {
+                    Stored::Dense(k) => k.add_row(i, w, &mut row[..=i]),
+                    Stored::DenseF32(k) => k.add_row(i, w, &mut row[..=i]),
+                    Stored::Factor(_) => {}
+                }
+            }
+        });
+        self.add_factors(weights, &mut out);
+        out.mirror();
+        out
+    }
+
+    fn quad_forms(&self, a: &[f64]) -> Vec<f64> {
+        let support: Vec<usize> = (0..a.len()).filter(|&i| a[i] != 0.0).collect();
+        let form = |term: &Stored| match term {
+            Stored::Dense(k) => quad_form(k, &support, a),
+            Stored::DenseF32(k) => quad_form(k, &support, a),
+            Stored::Factor(f) => {
+                let mut w = vec![0.0; f.rank()];
+                for &i in &support {
+                    axpy(a[i], f.rows.row(i), &mut w);
+                }
+                dot(&w, &w)
+            }
+        };
+        self.terms.par_iter().map(|t| form(t).max(0.0)).collect()
+    }
+}
+
+/// Gathering pays only while few rows carry a multiplier.
+fn quad_form<T: Cell>(k: &Packed<T>, support: &[usize], a: &[f64]) -> f64 {
+    if 2 * support.len() < a.len() {
+        return k.quad_form(support, a);
+    }
+    let mut out = vec![0.0; a.len()];
+    k.apply(a, &mut out);
+    dot(a, &out)
+}

@@ -1,0 +1,81 @@
+//! A symmetric n × n matrix with both triangles present: rows are contiguous, as machines want them.
+
+use rayon::prelude::*;
+
+use crate::linalg::{Matrix, dot};
+
+const TILE: usize = 64;
+
+/// Symmetric, square, row-major, f64.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gram {
+    n: usize,
+    data: Vec<f64>,
+}
+
+impl Gram {
+    /// All zeros.
+    pub fn zeros(n: usize) -> Self {
+        Self { n, data: vec![0.0; n * n] }
+    }
+
+    /// Size.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Row i.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.data[i * self.n..(i + 1) * self.n]
+    }
+
+    /// All numbers, mutable; the lower triangle is the one that counts until [`Gram::mirror`] is called.
+    pub fn data_mut(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
+    /// The principal submatrix of `index`.
+    #[must_use]
+    pub fn select(&self, index: &[usize]) -> Self {
+        let n = index.len();
+        let mut data = vec![0.0; n * n];
+        data.par_chunks_mut(n.max(1)).zip(index).for_each(|(out, &i)| {
+            let row = self.row(i);
+            out.iter_mut().zip(index).for_each(|(o, &j)| *o = row[j]);
+        });
+        Self { n, data }
+    }
+
+    /// K v.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        (0..self.n).into_par_iter().with_min_len(64).map(|i| dot(self.row(i), v)).collect()
+    }
+
+    /// Copies the lower triangle to the upper one.
+    pub fn mirror(&mut self) {
+        let n = self.n;
+        for top in (0..n).step_by(TILE) {
+            let (upper, lower) = self.data.split_at_mut((top + TILE).min(n) * n);
+            let block = &mut upper[top * n..];
+            // Inside the diagonal tile, then every tile below it.
+            let height = block.len() / n;
+            for i in 1..height {
+                for j in 0..i {
+                    block[j * n + top + i] = block[i * n + top + j];
+                }
+            }
+            block.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+                for (k, below) in lower.chunks_exact(n).enumerate() {
+                    row[top + height + k] = below[top + i];
+                }
+            });
+        }
+    }
+
+    /// As a plain matrix.
+    pub fn into_matrix(self) -> Matrix {
+        let mut out = Matrix::zeros(self.n, self.n);
+        out.data_mut().copy_from_slice(&self.data);
+        out
+    }
+}

@@ -1,0 +1,388 @@
+//! Text to bank: one pass over the characters, no recursion, and every error points at one of them.
+
+use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, WIDTHS, Widths};
+use crate::{Error, Result};
+
+const AUTO: &str = "rbf(auto), poly(1..3) on all";
+/// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
+const MAX_CHARS: usize = 60_000;
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace)";
+const NOW: [&str; 4] = ["linear", "poly", "rbf", "laplace"];
+const LATER: [&str; 7] = ["chi2", "intersection", "sigmoid", "spectrum", "mismatch", "wd", "precomputed"];
+
+pub(super) fn bank(text: &str) -> Result<Bank> {
+    let mut parser = Parser::new(text);
+    if parser.chars.len() > MAX_CHARS {
+        return Err(Error::param("kernels", format!("a text of at most {MAX_CHARS} characters"), parser.chars.len()));
+    }
+    let mut groups = vec![parser.group()?];
+    while parser.eat(";") {
+        groups.push(parser.group()?);
+    }
+    Ok(Bank { groups })
+}
+
+/// What a number must satisfy where it stands.
+struct Rule {
+    holds: fn(f64) -> bool,
+    text: &'static str,
+}
+
+const DEGREE: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x), text: "a degree (an integer from 1 to 20)" };
+const WIDTH: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
+const OFFSET: Rule = Rule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
+const BASE: Rule = Rule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
+const EXPONENT: Rule = Rule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
+const BANDS: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (1.0..=1e9).contains(&x), text: "a number of bands (an integer from 1)" };
+
+struct Number {
+    value: f64,
+    /// Base and exponent, if written as a power.
+    power: Option<(f64, i32)>,
+}
+
+/// `at` counts characters.
+struct Parser<'a> {
+    text: &'a str,
+    chars: Vec<char>,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, chars: text.chars().collect(), at: 0 }
+    }
+
+    fn group(&mut self) -> Result<Group> {
+        if let Some(group) = self.named()? {
+            return Ok(group);
+        }
+        let mut kernels = vec![self.kernel()?];
+        while self.eat(",") {
+            kernels.push(self.kernel()?);
+        }
+        if !self.eat_word("on") {
+            self.end_of_group("`,`, `on`, `;` or the end")?;
+            return Ok(Group { kernels, scopes: vec![Scope::All] });
+        }
+        let mut scopes = vec![self.scope()?];
+        while self.eat(",") {
+            scopes.push(self.scope()?);
+        }
+        self.end_of_group("`,`, `;` or the end")?;
+        Ok(Group { kernels, scopes })
+    }
+
+    fn named(&mut self) -> Result<Option<Group>> {
+        let bank = self.eat_word("bank");
+        let group = if self.eat_word("paper") {
+            Parser::new(PAPER).group()?
+        } else if self.eat_word("auto") {
+            let mut group = Parser::new(AUTO).group()?;
+            group.scopes.push(Scope::EachIfFew);
+            group
+        } else if bank {
+            return self.expected("a named bank (auto, paper)");
+        } else {
+            return Ok(None);
+        };
+        self.end_of_group("`;` or the end")?;
+        Ok(Some(group))
+    }
+
+    fn kernel(&mut self) -> Result<Family> {
+        let start = self.skip_space();
+        let word = self.word();
+        match word.as_str() {
+            "linear" => Ok(Family::Linear),
+            "poly" => {
+                self.expect("(")?;
+                let degrees = self.numbers(&DEGREE)?;
+                let mut offset = 1.0;
+                if self.eat(",") {
+                    if self.eat_word("c") {
+                        self.expect("=")?;
+                    }
+                    // + 0.0 makes 0 of -0.
+                    offset = self.number(&OFFSET)?.value + 0.0;
+                }
+                self.expect(")")?;
+                Ok(Family::Poly { degrees, offset })
+            }
+            "rbf" => self.widths().map(Family::Rbf),
+            "laplace" => self.widths().map(Family::Laplace),
+            later if LATER.contains(&later) => {
+                self.error(start, format!("the kernel `{later}` is not available in this version; expected {KERNELS}"))
+            }
+            _ => {
+                self.at = start;
+                self.expected(KERNELS)
+            }
+        }
+    }
+
+    fn widths(&mut self) -> Result<Widths> {
+        self.expect("(")?;
+        let widths = if self.eat_word("auto") { Widths::Auto } else { Widths::Given(self.numbers(&WIDTH)?) };
+        self.expect(")")?;
+        Ok(widths)
+    }
+
+    fn scope(&mut self) -> Result<Scope> {
+        let start = self.skip_space();
+        match self.word().as_str() {
+            "all" => Ok(Scope::All),
+            "each" => Ok(Scope::Each),
+            "cols" => {
+                self.expect("(")?;
+                let mut items = vec![self.columns()?];
+                while self.eat(",") {
+                    items.push(self.columns()?);
+                }
+                self.expect(")")?;
+                Ok(Scope::Cols(items))
+            }
+            "bands" => {
+                self.expect("(")?;
+                let k = self.number(&BANDS)?.value as usize;
+                self.expect(")")?;
+                Ok(Scope::Bands(k))
+            }
+            "view" => {
+                self.expect("(")?;
+                let (name, _) = self.name("the name of a view")?;
+                self.expect(")")?;
+                Ok(Scope::View(name))
+            }
+            word => {
+                let hint = if NOW.contains(&word) { " (a new group of kernels starts after `;`)" } else { "" };
+                self.at = start;
+                self.expected(&format!("a scope (all, each, cols(…), bands(k), view(name)){hint}"))
+            }
+        }
+    }
+
+    fn columns(&mut self) -> Result<Cols> {
+        let start = self.skip_space();
+        let (name, in_quotes) = self.name("a column: a name, a number or a span such as 2-5")?;
+        let (first, last) = name.split_once('-').unwrap_or((&name, &name));
+        let is_index = |s: &str| !s.trim().is_empty() && s.trim().chars().all(|c| c.is_ascii_digit());
+        if in_quotes || !is_index(first) || !is_index(last) {
+            return Ok(Cols::Name(name));
+        }
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok(Cols::Span(first, last)),
+            _ => self.error(start, format!("columns count from 1 and a span goes upwards, found `{name}`")),
+        }
+    }
+
+    /// A name in quotes (a doubled quote stands for one) or everything up to `,` or `)`; and whether it was quoted.
+    fn name(&mut self, what: &str) -> Result<(String, bool)> {
+        let start = self.skip_space();
+        let mut name = String::new();
+        if !self.eat("\"") {
+            while let Some(&c) = self.chars.get(self.at).filter(|&&c| !matches!(c, ',' | ')')) {
+                if matches!(c, '(' | '"' | ';') {
+                    return self
+                        .expected("`,` or `)` (a name with brackets, quotes, commas or semicolons goes in \"…\")");
+                }
+                name.push(c);
+                self.at += 1;
+            }
+            let name = name.trim_end();
+            return if name.is_empty() { self.expected(what) } else { Ok((name.into(), false)) };
+        }
+        while let Some(&c) = self.chars.get(self.at) {
+            self.at += 1;
+            if c == '"' {
+                if self.chars.get(self.at) != Some(&'"') {
+                    return Ok((name, true));
+                }
+                self.at += 1;
+            }
+            name.push(c);
+        }
+        self.error(start, "this quote is never closed")
+    }
+
+    fn numbers(&mut self, rule: &Rule) -> Result<Vec<Numbers>> {
+        let mut all = vec![self.one_or_range(rule)?];
+        while self.eat("|") {
+            all.push(self.one_or_range(rule)?);
+        }
+        Ok(all)
+    }
+
+    fn one_or_range(&mut self, rule: &Rule) -> Result<Numbers> {
+        let start = self.skip_space();
+        let from = self.number(rule)?;
+        if !self.eat("..") {
+            return Ok(Numbers::One(from.value));
+        }
+        let to = self.number(rule)?;
+        let range = match (from.power, to.power) {
+            (None, None) if from.value <= to.value => Numbers::Steps { from: from.value, to: to.value },
+            (Some((base, from)), Some((same, to))) if base == same && from <= to => Numbers::Powers { base, from, to },
+            _ => {
+                let what = "a range goes upwards between two numbers or two powers of one base, as 1..3 or 2^-3..2^6";
+                return self.error(start, what);
+            }
+        };
+        if range.count() > MAX_KERNELS {
+            return self.error(start, format!("this range has more than {MAX_KERNELS} steps"));
+        }
+        Ok(range)
+    }
+
+    fn number(&mut self, rule: &Rule) -> Result<Number> {
+        let start = self.skip_space();
+        let (mut value, mut power) = (self.decimal(rule.text)?, None);
+        if self.eat("^") {
+            let base = value;
+            self.check(start, base, &BASE)?;
+            let at = self.skip_space();
+            let exponent = self.decimal(EXPONENT.text)?;
+            self.check(at, exponent, &EXPONENT)?;
+            (value, power) = (base.powi(exponent as i32), Some((base, exponent as i32)));
+        }
+        self.check(start, value, rule)?;
+        Ok(Number { value, power })
+    }
+
+    fn decimal(&mut self, what: &str) -> Result<f64> {
+        let start = self.skip_space();
+        let char_at = |i: usize| self.chars.get(i).copied().unwrap_or(' ');
+        let digits_from =
+            |i: usize| i + self.chars[i.min(self.chars.len())..].iter().take_while(|c| c.is_ascii_digit()).count();
+        let unsigned = start + usize::from(matches!(char_at(start), '-' | '+'));
+        let mut end = digits_from(unsigned);
+        // Not the first dot of a range.
+        if char_at(end) == '.' && char_at(end + 1).is_ascii_digit() {
+            end = digits_from(end + 1);
+        }
+        if end > unsigned && matches!(char_at(end), 'e' | 'E') {
+            let exponent = end + 1 + usize::from(matches!(char_at(end + 1), '-' | '+'));
+            if digits_from(exponent) > exponent {
+                end = digits_from(exponent);
+            }
+        }
+        match self.chars[start..end].iter().collect::<String>().parse() {
+            Ok(value) if end > unsigned => {
+                self.at = end;
+                Ok(value)
+            }
+            _ => self.expected(what),
+        }
+    }
+
+    fn check(&self, start: usize, value: f64, rule: &Rule) -> Result<()> {
+        if (rule.holds)(value) {
+            return Ok(());
+        }
+        let found: String = self.chars[start..self.at].iter().collect();
+        self.error(start, format!("expected {}, found `{}`", rule.text, found.trim_end()))
+    }
+
+    fn skip_space(&mut self) -> usize {
+        self.at += self.chars[self.at..].iter().take_while(|c| c.is_whitespace()).count();
+        self.at
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        let start = self.skip_space();
+        let here = self.chars[start..].iter().copied().take(token.len()).eq(token.chars());
+        self.at += if here { token.len() } else { 0 };
+        here
+    }
+
+    fn word(&mut self) -> String {
+        let start = self.skip_space();
+        let word: String = self.chars[start..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
+        self.at += word.chars().count();
+        word
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let start = self.skip_space();
+        let here = self.word() == word;
+        self.at = if here { self.at } else { start };
+        here
+    }
+
+    fn expect(&mut self, token: &str) -> Result<()> {
+        if self.eat(token) { Ok(()) } else { self.expected(&format!("`{token}`")) }
+    }
+
+    fn end_of_group(&mut self, what: &str) -> Result<()> {
+        let at = self.skip_space();
+        if matches!(self.chars.get(at), None | Some(';')) { Ok(()) } else { self.expected(what) }
+    }
+
+    fn expected<T>(&mut self, what: &str) -> Result<T> {
+        let start = self.skip_space();
+        let mut found = self.word();
+        self.at = start;
+        if found.is_empty() {
+            found.extend(self.chars.get(start));
+        }
+        let found = if found.is_empty() { "the end of the text".into() } else { format!("`{found}`") };
+        self.error(start, format!("expected {what}, found {found}"))
+    }
+
+    fn error<T>(&self, at: usize, expected: impl Into<String>) -> Result<T> {
+        Err(Error::Syntax { input: self.text.into(), at, expected: expected.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::parse, *};
+
+    #[test]
+    fn errors_point_at_the_character() {
+        for (text, at, part) in [
+            ("", 0, "expected a kernel (linear, poly, rbf, laplace), found the end of the text"),
+            ("foo(1)", 0, "expected a kernel (linear, poly, rbf, laplace), found `foo`"),
+            ("linear; ", 8, "found the end"),
+            ("linear, chi2(1)", 8, "`chi2` is not available in this version"),
+            ("rbf 1", 4, "expected `(`, found `1`"),
+            ("rbf(1", 5, "expected `)`, found the end"),
+            ("rbf()", 4, "expected a width (a positive number, or `auto`), found `)`"),
+            ("rbf(1|-2)", 6, "found `-2`"),
+            ("rbf(1e999)", 4, "found `1e999`"),
+            ("rbf(2^2000)", 4, "found `2^2000`"),
+            ("rbf(2^0.5)", 6, "an integer exponent"),
+            ("rbf(-2^2..-2^4)", 4, "a positive base"),
+            ("rbf(1..1e18)", 4, "more than 1000000 steps"),
+            ("rbf(3..1)", 4, "goes upwards"),
+            ("rbf(2^1..3^2)", 4, "one base"),
+            ("poly(0..3)", 5, "an integer from 1 to 20"),
+            ("poly(1..1e18)", 8, "found `1e18`"),
+            ("poly(2, -1)", 8, "an offset"),
+            ("poly(2.5)", 5, "found `2.5`"),
+            ("linear all", 7, "expected `,`, `on`, `;` or the end, found `all`"),
+            ("linear on x3", 10, "expected a scope"),
+            ("linear on all, rbf(1)", 15, "after `;`"),
+            ("linear on cols()", 15, "expected a column"),
+            ("linear on cols(0)", 15, "count from 1"),
+            ("linear on cols(a, 5-2)", 18, "goes upwards"),
+            ("linear on cols(99999999999999999999)", 15, "count from 1"),
+            ("linear on cols(a (b))", 17, "goes in"),
+            ("linear on cols(\"é, b)", 15, "never closed"),
+            ("linear on cols(\"é\" b)", 19, "expected `)`, found `b`"),
+            ("linear on bands(0)", 16, "a number of bands"),
+            ("paper on all", 6, "expected `;` or the end"),
+            ("bank foo", 5, "a named bank (auto, paper)"),
+        ] {
+            match parse(text) {
+                Err(Error::Syntax { at: got, expected, .. }) => {
+                    assert!(got == at && expected.contains(part), "{text}: {got} {expected}");
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        assert!(parse(&"linear;".repeat(10_000)).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! From a bank and a data set to concrete kernels: scopes become columns, widths numbers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, WIDTHS, Widths, list, quoted, short};
+use crate::{
+    Error, Result,
+    data::{Dataset, csv::nearest},
+    kernels::{Function, KernelSpec},
+    linalg::Matrix,
+};
+
+/// `auto` looks at single features up to this many of them.
+const AUTO_EACH: usize = 100;
+/// `auto` widths, in median distances.
+const AUTO_FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+const MEDIAN_ROWS: usize = 512;
+
+impl Bank {
+    /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
+    /// Of kernels with the same function and columns only the first stays.
+    pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
+        let count: u128 = self.groups.iter().map(|group| group.count(data.columns().len())).sum();
+        if count > MAX_KERNELS as u128 {
+            let remedy = format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
+            return Err(Error::data("kernel bank", format!("asks for {count} kernels"), remedy));
+        }
+        let (mut specs, mut seen, mut places) = (Vec::new(), HashSet::new(), HashMap::new());
+        for group in &self.groups {
+            for scope in &group.scopes {
+                for Place { columns, label } in scope.places(data)? {
+                    let next = places.len();
+                    let place = *places.entry(columns.clone()).or_insert(next);
+                    for family in &group.kernels {
+                        for function in family.functions(data.features(), &columns, &label)? {
+                            if seen.insert((place, bits(function))) {
+                                let name = format!("{} on {label}", written(function));
+                                specs.push(KernelSpec { function, columns: columns.clone(), name });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(specs)
+    }
+}
+
+impl Group {
+    // At most 10^10 kernels and 10^13 scopes fit in a text: the product needs more than 64 bits.
+    fn count(&self, n_features: usize) -> u128 {
+        let kernels: u128 = self.kernels.iter().map(Family::count).sum();
+        kernels * self.scopes.iter().map(|scope| scope.count(n_features) as u128).sum::<u128>()
+    }
+}
+
+impl Family {
+    fn count(&self) -> u128 {
+        match self {
+            Self::Linear => 1,
+            Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
+            Self::Poly { degrees: list, .. } | Self::Rbf(Widths::Given(list)) | Self::Laplace(Widths::Given(list)) => {
+                list.iter().map(|numbers| numbers.count() as u128).sum()
+            }
+        }
+    }
+
+    fn functions(&self, x: &Matrix, columns: &[usize], label: &str) -> Result<Vec<Function>> {
+        Ok(match self {
+            Self::Linear => vec![Function::Linear],
+            Self::Poly { degrees, offset } => {
+                let poly = |d: f64| Function::Poly { degree: d as u32, offset: *offset };
+                degrees.iter().flat_map(Numbers::values).map(poly).collect()
+            }
+            Self::Rbf(widths) => {
+                let widths = widths.values(label, || median_distance(x, columns, euclidean))?;
+                widths.into_iter().map(|width| Function::Rbf { width }).collect()
+            }
+            Self::Laplace(widths) => {
+                let widths = widths.values(label, || median_distance(x, columns, manhattan))?;
+                widths.into_iter().map(|width| Function::Laplace { width }).collect()
+            }
+        })
+    }
+}
+
+impl Widths {
+    fn values(&self, label: &str, median: impl FnOnce() -> f64) -> Result<Vec<f64>> {
+        match self {
+            Self::Given(list) => Ok(list.iter().flat_map(Numbers::values).collect()),
+            Self::Auto => {
+                let median = median();
+                // Rounded before use, so that the width a name shows is the width itself.
+                let widths = AUTO_FACTORS.map(|f| format!("{:.3e}", f * median).parse().unwrap_or(f * median));
+                if widths.iter().all(|&w| WIDTHS.contains(&w)) {
+                    return Ok(widths.into());
+                }
+                let problem = format!("the median distance is {median:e}, no scale for an automatic width");
+                Err(Error::data(format!("kernels on {label}"), problem, "standardise the columns or write the widths"))
+            }
+        }
+    }
+}
+
+/// Where a kernel looks: ascending columns, and what people call them.
+struct Place {
+    columns: Vec<usize>,
+    label: String,
+}
+
+impl Scope {
+    fn count(&self, n_features: usize) -> usize {
+        match self {
+            Self::All | Self::Cols(_) | Self::View(_) => 1,
+            Self::EachIfFew if n_features > AUTO_EACH => 0,
+            Self::Each | Self::EachIfFew => n_features,
+            Self::Bands(k) => *k,
+        }
+    }
+
+    fn places(&self, data: &Dataset) -> Result<Vec<Place>> {
+        let names = data.columns();
+        let d = names.len();
+        let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
+        match self {
+            Self::All => one((0..d).collect(), "all"),
+            Self::EachIfFew if d > AUTO_EACH => Ok(Vec::new()),
+            Self::Each | Self::EachIfFew => {
+                Ok((0..d).map(|j| Place { columns: vec![j], label: quoted(&names[j]) }).collect())
+            }
+            Self::Bands(k) if *k > d => {
+                Err(Error::data(self.to_string(), format!("there are {d} feature columns"), "ask for fewer bands"))
+            }
+            Self::Bands(k) => {
+                let band = |b: usize| (b * d / k..(b + 1) * d / k).collect();
+                Ok((0..*k).map(|b| Place { columns: band(b), label: format!("band {}/{k}", b + 1) }).collect())
+            }
+            Self::View(name) => match data.views().iter().find(|v| v.name == *name) {
+                Some(view) => one(view.columns.clone().collect(), &format!("view {name}")),
+                None if data.views().is_empty() => {
+                    Err(Error::data(format!("view `{name}`"), "the data have no views", "use all, each, cols or bands"))
+                }
+                None => {
+                    let views: Vec<String> = data.views().iter().map(|v| v.name.clone()).collect();
+                    Err(unknown("view", name, &views))
+                }
+            },
+            Self::Cols(items) => {
+                let columns = columns(items, names)?;
+                let label = match columns.as_slice() {
+                    [j] => quoted(&names[*j]),
+                    few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&names[j])), ", ")),
+                    _ => self.to_string(),
+                };
+                one(columns, &label)
+            }
+        }
+    }
+}
+
+/// The columns these items name, ascending, each once.
+fn columns(items: &[Cols], names: &[String]) -> Result<Vec<usize>> {
+    let mut columns = Vec::new();
+    for item in items {
+        match item {
+            Cols::Name(name) => {
+                let at = names.iter().position(|n| n == name);
+                columns.push(at.ok_or_else(|| unknown("column", name, names))?);
+            }
+            Cols::Span(first, last) if *last <= names.len() => columns.extend(first - 1..*last),
+            Cols::Span(..) => {
+                let problem = format!("there are {} feature columns", names.len());
+                let remedy = format!("choose among {}", nearest("", names));
+                return Err(Error::data(format!("cols({item})"), problem, remedy));
+            }
+        }
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    Ok(columns)
+}
+
+fn unknown(what: &str, name: &str, names: &[String]) -> Error {
+    Error::data(format!("{what} `{name}`"), "is not in the data", format!("choose one of {}", nearest(name, names)))
+}
+
+fn euclidean(p: &[f64], q: &[f64]) -> f64 {
+    p.iter().zip(q).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+fn manhattan(p: &[f64], q: &[f64]) -> f64 {
+    p.iter().zip(q).map(|(a, b)| (a - b).abs()).sum()
+}
+
+/// The median over pairs of at most `MEDIAN_ROWS` evenly strided rows; where most rows coincide, the mean over those
+/// pairs that differ; 1 where none does.
+fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
+    let n = x.rows().min(MEDIAN_ROWS);
+    let point = |i: usize| columns.iter().map(|&j| x[(i * x.rows() / n, j)]).collect::<Vec<_>>();
+    let points: Vec<Vec<f64>> = (0..n).map(point).collect();
+    let mut distances = Vec::with_capacity(n * n.saturating_sub(1) / 2);
+    for (i, p) in points.iter().enumerate() {
+        distances.extend(points[..i].iter().map(|q| distance(p, q)));
+    }
+    if distances.is_empty() {
+        return 1.0;
+    }
+    let (middle, odd) = (distances.len() / 2, distances.len() % 2 == 1);
+    let (below, &mut upper, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
+    let median = if odd { upper } else { f64::midpoint(upper, below.iter().copied().fold(0.0, f64::max)) };
+    if median > 0.0 {
+        return median;
+    }
+    let apart: Vec<f64> = distances.into_iter().filter(|&d| d > 0.0).collect();
+    if apart.is_empty() { 1.0 } else { apart.iter().sum::<f64>() / apart.len() as f64 }
+}
+
+/// What makes two functions the same.
+fn bits(function: Function) -> (u8, u32, u64) {
+    match function {
+        Function::Linear => (0, 0, 0),
+        Function::Poly { degree, offset } => (1, degree, offset.to_bits()),
+        Function::Rbf { width } => (2, 0, width.to_bits()),
+        Function::Laplace { width } => (3, 0, width.to_bits()),
+    }
+}
+
+fn written(function: Function) -> String {
+    match function {
+        Function::Linear => "linear".into(),
+        Function::Poly { degree, offset: 1.0 } => format!("poly({degree})"),
+        Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
+        Function::Rbf { width } => format!("rbf({})", short(width)),
+        Function::Laplace { width } => format!("laplace({})", short(width)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{PAPER, parse},
+        *,
+    };
+    use crate::data::{Rng, View};
+
+    fn data(rows: usize, names: &[&str]) -> Dataset {
+        let mut rng = Rng::new(1);
+        let x = (0..rows * names.len()).map(|_| rng.normal()).collect();
+        let x = Matrix::new(rows, names.len(), x).unwrap();
+        Dataset::new(x, names.iter().map(ToString::to_string).collect()).unwrap()
+    }
+
+    fn resolved(text: &str, data: &Dataset) -> Vec<KernelSpec> {
+        parse(text).unwrap().resolve(data).unwrap()
+    }
+
+    fn names(text: &str, data: &Dataset) -> Vec<String> {
+        resolved(text, data).into_iter().map(|k| k.name).collect()
+    }
+
+    #[test]
+    fn paper_is_thirteen_kernels_on_all_then_on_each_feature() {
+        let d = data(5, &["a", "b", "c"]);
+        let specs = resolved("paper", &d);
+        assert_eq!(specs.len(), 13 * 4);
+        assert_eq!(specs[0].name, "rbf(0.125) on all");
+        assert_eq!(specs[12].name, "poly(3) on all");
+        assert_eq!(specs[13 * 2 + 9].name, "rbf(64) on b");
+        assert_eq!(specs[13 * 2 + 9].columns, [1]);
+        assert_eq!(specs[9].function, Function::Rbf { width: 64.0 });
+        assert_eq!(parse("bank paper").unwrap(), parse(PAPER).unwrap());
+        // A feature called `all` keeps a name of its own.
+        assert_eq!(
+            names("linear on all, each", &data(5, &["all", "b"])),
+            ["linear on all", "linear on \"all\"", "linear on b"]
+        );
+        // One feature: `each` is `all`.
+        assert_eq!(resolved("paper", &data(5, &["a"])).len(), 13);
+    }
+
+    #[test]
+    fn scopes_name_their_columns() {
+        let views = vec![View { name: "left eye".into(), columns: 1..3 }];
+        let d = data(5, &["a", "b", "c (cm)", "d-e", "5"]).with_views(views).unwrap();
+        let place = |text: &str| {
+            let specs = resolved(&format!("linear on {text}"), &d);
+            specs
+                .into_iter()
+                .map(|k| (k.columns, k.name.trim_start_matches("linear on ").to_string()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(place("cols(2-3, a)"), [(vec![0, 1, 2], "cols(a, b, \"c (cm)\")".into())]);
+        assert_eq!(place("cols(\"c (cm)\", d-e)"), [(vec![2, 3], "cols(\"c (cm)\", d-e)".into())]);
+        assert_eq!(place("cols(\"5\")"), [(vec![4], "\"5\"".into())]);
+        assert_eq!(place("cols( 5 )"), place("cols(\"5\")"));
+        assert_eq!(place("view(left eye)"), [(vec![1, 2], "view left eye".into())]);
+        let bands = place("bands(2), bands(1)");
+        assert_eq!(
+            bands,
+            [
+                (vec![0, 1], "band 1/2".into()),
+                (vec![2, 3, 4], "band 2/2".into()),
+                (vec![0, 1, 2, 3, 4], "band 1/1".into())
+            ]
+        );
+        // The same columns by another name are the same kernel.
+        assert_eq!(place("all, bands(1), cols(1-5), all").len(), 1);
+        for (text, part) in [
+            ("cols(2-6)", "cols(2-6): there are 5 feature columns"),
+            ("cols(bb)", "column `bb`: is not in the data; choose one of `a`, `b`"),
+            ("view(x)", "choose one of `left eye`"),
+            ("bands(6)", "bands(6): there are 5"),
+        ] {
+            let e = parse(&format!("linear on {text}")).unwrap().resolve(&d).unwrap_err().to_string();
+            assert!(e.contains(part), "{e}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_lists_ranges_and_powers() {
+        let d = data(5, &["a"]);
+        assert_eq!(
+            names("rbf(0.5|1e-3|2^-3|10^-1..10^1|1..2.5)", &d).join(" "),
+            names("rbf(0.5|.001|0.125|0.1|1|10|2)", &d).join(" ")
+        );
+        assert_eq!(
+            names("poly(1..2|5), poly(2, c = 0), poly(2,0.5)", &d),
+            ["poly(1) on all", "poly(2) on all", "poly(5) on all", "poly(2, 0) on all", "poly(2, 0.5) on all"]
+        );
+        assert_eq!(names("laplace(1e-9)", &d), ["laplace(1e-9) on all"]);
+        assert_eq!(names("rbf(0.1..2.1)", &d).len(), 3);
+        assert_eq!(names("linear on each; linear on all", &d), ["linear on a"]);
+    }
+
+    #[test]
+    fn automatic_widths_surround_the_median_distance() {
+        let line = |x: &[f64]| Dataset::new(Matrix::new(x.len(), 1, x.to_vec()).unwrap(), vec![]).unwrap();
+        let widths = |text: &str, d: &Dataset| -> Vec<f64> {
+            let width = |k: &KernelSpec| match k.function {
+                Function::Rbf { width } | Function::Laplace { width } => width,
+                _ => f64::NAN,
+            };
+            resolved(text, d).iter().map(width).collect()
+        };
+        // Distances 1, 1, 2, 3, 3, 4.
+        assert_eq!(widths("rbf(auto)", &line(&[0.0, 1.0, 3.0, 4.0])), [0.625, 1.25, 2.5, 5.0, 10.0]);
+        assert_eq!(widths("rbf(auto)", &line(&[0.0, 0.0, 0.0, 0.0, 3.0]))[2], 3.0);
+        assert_eq!(widths("laplace(auto)", &line(&[7.0, 7.0]))[2], 1.0);
+        assert_eq!(widths("laplace(auto)", &line(&[7.0]))[2], 1.0);
+        let plane = Dataset::new(Matrix::new(2, 2, vec![0.0, 0.0, 3.0, 4.0]).unwrap(), vec![]).unwrap();
+        assert_eq!((widths("rbf(auto)", &plane)[2], widths("laplace(auto)", &plane)[2]), (5.0, 7.0));
+        let third = resolved("rbf(auto)", &line(&[0.0, 1.0 / 3.0]));
+        assert_eq!(
+            (third[2].function, third[2].name.as_str()),
+            (Function::Rbf { width: 0.3333 }, "rbf(0.3333) on all")
+        );
+        assert!(
+            parse("rbf(auto)").unwrap().resolve(&line(&[0.0, 1e300])).unwrap_err().to_string().contains("standardise")
+        );
+        // `auto` looks at single features only while they are few.
+        let wide = |d: usize| Dataset::new(Matrix::zeros(2, d), vec![]).unwrap();
+        assert_eq!((resolved("auto", &wide(100)).len(), resolved("auto", &wide(101)).len()), (8 * 101, 8));
+    }
+
+    #[test]
+    fn kernels_are_counted_before_they_are_made() {
+        let too_many = parse("rbf(1..1000000), rbf(1..1000000) on bands(1000000000), each").unwrap();
+        assert!(too_many.resolve(&data(2, &["a"])).unwrap_err().to_string().contains("at most 1000000"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The combined kernel a machine works on: a matrix with both triangles, or a factor where a matrix would not fit.
+
+use rayon::prelude::*;
+
+use crate::{
+    Result,
+    gram::{Budget, Factor, Gram, GramSource},
+    linalg::{Matrix, axpy, dot},
+};
+
+/// Σ θ_m K_m.
+#[derive(Debug, Clone)]
+pub enum Combined {
+    /// Every entry.
+    Dense(Gram),
+    /// F with K = F Fᵀ.
+    Factor(Matrix),
+}
+
+impl Combined {
+    /// Σ θ_t K_t: a matrix where it fits `room`, else the factor [√θ_t L_t], which exists if every active term has one. A factor
+    /// with few columns is taken even where the matrix fits, if the machine says so.
+    pub fn new(grams: &dyn GramSource, weights: &[f64], room: Budget, small_factor: bool) -> Result<Self> {
+        let n = grams.n_samples();
+        let active = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
+        let rank: Option<usize> = active().map(|(t, _)| grams.factor(t).map(Factor::rank)).sum();
+        let matrix_bytes = 8 * n as u64 * n as u64;
+        match rank {
+            Some(rank) if (small_factor && 2 * rank < n) || matrix_bytes > room.bytes => {
+                room.check("the combined factor", 8 * n as u64 * rank as u64, "raise the budget or use fewer kernels")?;
+                let mut out = Matrix::zeros(n, rank);
+                out.data_mut().par_chunks_mut(rank.max(1)).enumerate().for_each(|(i, mut row)| {
+                    for (f, w) in active().filter_map(|(t, w)| grams.factor(t).map(|f| (f, w.sqrt()))) {
+                        let (head, tail) = row.split_at_mut(f.rank());
+                        head.iter_mut().zip(f.rows.row(i)).for_each(|(o, x)| *o = w * x);
+                        row = tail;
+                    }
+                });
+                Ok(Self::Factor(out))
+            }
+            _ => {
+                let remedy = "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
+                room.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
+                Ok(Self::Dense(grams.combine(weights)))
+            }
+        }
+    }
+
+    /// Number of samples.
+    pub fn n(&self) -> usize {
+        match self {
+            Self::Dense(k) => k.n(),
+            Self::Factor(f) => f.rows(),
+        }
+    }
+
+    /// K v.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Dense(k) => k.times(v),
+            Self::Factor(f) => {
+                let mut w = vec![0.0; f.cols()];
+                for (i, &v) in v.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                    axpy(v, f.row(i), &mut w);
+                }
+                (0..f.rows()).into_par_iter().with_min_len(64).map(|i| dot(f.row(i), &w)).collect()
+            }
+        }
+    }
+
+    /// k(x_i, x_i) for every i.
+    pub fn diagonal(&self) -> Vec<f64> {
+        match self {
+            Self::Dense(k) => (0..k.n()).map(|i| k.row(i)[i]).collect(),
+            Self::Factor(f) => (0..f.rows()).map(|i| dot(f.row(i), f.row(i))).collect(),
+        }
+    }
+}
+
+/// Rows of K for a solver that revisits them.
+pub(super) trait Rows {
+    /// Makes row i available; the two rows fetched last are.
+    fn fetch(&mut self, i: usize);
+    /// A row that is available.
+    fn get(&self, i: usize) -> &[f64];
+    /// The principal submatrix of `index`.
+    fn select(&self, index: &[usize]) -> Self;
+}
+
+/// Rows that are there already.
+pub(super) enum DenseRows<'a> {
+    /// The whole matrix.
+    Borrowed(&'a Gram),
+    /// A shrunken one.
+    Owned(Gram),
+}
+
+impl DenseRows<'_> {
+    fn gram(&self) -> &Gram {
+        match self {
+            Self::Borrowed(g) => g,
+            Self::Owned(g) => g,
+        }
+    }
+}
+
+impl Rows for DenseRows<'_> {
+    fn fetch(&mut self, _: usize) {}
+
+    fn get(&self, i: usize) -> &[f64] {
+        self.gram().row(i)
+    }
+
+    fn select(&self, index: &[usize]) -> Self {
+        Self::Owned(self.gram().select(index))
+    }
+}
+
+/// Rows computed from a factor, the recently used ones kept.
+pub(super) struct FactorRows {
+    factor: Matrix,
+    /// Slot of each row, or `EMPTY`.
+    slot: Vec<usize>,
+    slots: Vec<Slot>,
+    capacity: usize,
+    clock: u64,
+}
+
+struct Slot {
+    row: usize,
+    used: u64,
+    values: Vec<f64>,
+}
+
+const EMPTY: usize = usize::MAX;
+/// Room for cached rows.
+const CACHE_BYTES: usize = 256 << 20;
+
+impl FactorRows {
+    pub(super) fn new(factor: Matrix) -> Self {
+        let n = factor.rows();
+        let capacity = (CACHE_BYTES / (8 * n.max(1))).clamp(2, n.max(2));
+        Self { slot: vec![EMPTY; n], slots: Vec::new(), capacity, clock: 0, factor }
+    }
+}
+
+impl Rows for FactorRows {
+    fn fetch(&mut self, i: usize) {
+        self.clock += 1;
+        if self.slot[i] != EMPTY {
+            self.slots[self.slot[i]].used = self.clock;
+            return;
+        }
+        let at = if self.slots.len() < self.capacity {
+            self.slots.push(Slot { row: EMPTY, used: 0, values: vec![0.0; self.factor.rows()] });
+            self.slots.len() - 1
+        } else {
+            (0..self.slots.len()).min_by_key(|&s| self.slots[s].used).unwrap_or(0)
+        };
+        let Slot { row, used, values } = &mut self.slots[at];
+        if *row != EMPTY {
+            self.slot[*row] = EMPTY;
+        }
+        (*row, *used) = (i, self.clock);
+        self.slot[i] = at;
+        let (f, own) = (&self.factor, self.factor.row(i));
+        values.par_iter_mut().with_min_len(512).enumerate().for_each(|(j, v)| *v = dot(f.row(j), own));
+    }
+
+    fn get(&self, i: usize) -> &[f64] {
+        &self.slots[self.slot[i]].values
+    }
+
+    fn select(&self, index: &[usize]) -> Self {
+        Self::new(self.factor.select_rows(index))
+    }
+}

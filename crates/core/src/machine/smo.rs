@@ -1,0 +1,324 @@
+//! Sequential minimal optimisation for piecewise linear losses (hinge, ε-insensitive).
+//!
+//! Solves  min over a :  ½ aᵀKa − yᵀa + ε‖a‖₁,   low_i ≤ a_i ≤ high_i,  Σ_i a_i = 0
+//! (ε = 0 for the hinge), in n signed variables: the kink of |a_i| is handled in the step, not by doubling the problem.
+//! In: rows of K, y, bounds, a start.   Out: a with K a.
+//! Working sets: second order, [Fan2005] WSS 2. Shrinking: variables that sit firmly at a bound or kink leave, the rest is solved on a
+//! compacted copy, then all are checked again.
+
+use super::{
+    Combined, Machine, Solution, Stop, Task,
+    kernel::{DenseRows, FactorRows, Rows},
+};
+use crate::{Result, linalg::axpy};
+
+/// Working width of the scans.
+const LANES: usize = 8;
+const CHUNK: usize = 16 * LANES;
+/// Below this size compacting costs more than it saves.
+const MIN_SHRINK: usize = 300;
+
+/// SMO with `kink` = ε.
+#[derive(Debug, Clone, Copy)]
+pub struct Smo {
+    /// Half-width of the tube; 0 for the hinge.
+    pub kink: f64,
+}
+
+impl Machine for Smo {
+    fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {
+        match kernel {
+            Combined::Dense(k) => Ok(self.run(kernel, DenseRows::Borrowed(k), task, start, stop)),
+            Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop)),
+        }
+    }
+}
+
+impl Smo {
+    fn run<R: Rows>(&self, kernel: &Combined, mut rows: R, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Solution {
+        let n = task.y.len();
+        let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
+        let f = if start.is_some() { kernel.times(&a) } else { vec![0.0; n] };
+        let mut state = State::new(task, kernel.diagonal(), a, &f, self.kink);
+        let spread = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
+        let scale = (0.5 * spread(task.y)).max(f64::MIN_POSITIVE);
+        let mut tolerance = 1e-2 * scale;
+        let mut steps_left = 1000 * n + 10_000_000;
+        loop {
+            state.optimise(&mut rows, tolerance, &mut steps_left);
+            let f: Vec<f64> = state.gradient.iter().zip(task.y).map(|(g, y)| g + y).collect();
+            let mut solution = Solution::new(task, state.a.clone(), f);
+            let mut done = stop.reached(&solution);
+            let exhausted = tolerance <= 1e-14 * scale || steps_left == 0;
+            if done || exhausted {
+                // Many small updates have drifted: certify with fresh decision values.
+                solution = Solution::new(task, solution.a, kernel.times(&state.a));
+                done = stop.reached(&solution);
+                state.gradient = solution.f.iter().zip(task.y).map(|(f, y)| f - y).collect();
+            }
+            if done || exhausted {
+                return solution;
+            }
+            // The gap is roughly proportional to the violation allowed.
+            let wanted = stop.absolute.max(stop.relative * solution.primal.abs());
+            tolerance *= (0.5 * wanted / solution.gap()).clamp(0.01, 0.5);
+        }
+    }
+}
+
+/// Variables, gradient g = K a − y, and the one-sided slopes of ε|a| (infinite where a bound forbids the move).
+struct State {
+    a: Vec<f64>,
+    gradient: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    diagonal: Vec<f64>,
+    up: Vec<f64>,
+    down: Vec<f64>,
+    kink: f64,
+    /// Curvature below this counts as flat.
+    flat: f64,
+}
+
+impl State {
+    fn new(task: &Task<'_>, diagonal: Vec<f64>, a: Vec<f64>, f: &[f64], kink: f64) -> Self {
+        let bounds = |i: usize| {
+            let (low, high) = task.loss.dual_interval(task.y[i]);
+            (low * task.cost[i], high * task.cost[i])
+        };
+        let (low, high) = (0..a.len()).map(bounds).unzip();
+        let gradient = f.iter().zip(task.y).map(|(f, y)| f - y).collect();
+        let flat = 1e-12 * diagonal.iter().fold(f64::MIN_POSITIVE, |m: f64, d| m.max(*d));
+        let n = a.len();
+        let mut state = Self { a, gradient, low, high, diagonal, up: vec![0.0; n], down: vec![0.0; n], kink, flat };
+        (0..n).for_each(|i| state.refresh(i));
+        state
+    }
+
+    /// Recomputes the slopes of variable i after it moved.
+    fn refresh(&mut self, i: usize) {
+        let a = self.a[i];
+        let slope = |positive: bool| if positive { self.kink } else { -self.kink };
+        self.up[i] = if a < self.high[i] { slope(a >= 0.0) } else { f64::INFINITY };
+        self.down[i] = if a > self.low[i] { slope(a > 0.0) } else { f64::NEG_INFINITY };
+    }
+
+    /// Until no pair violates optimality by more than `tolerance`.
+    fn optimise<R: Rows>(&mut self, rows: &mut R, tolerance: f64, steps_left: &mut usize) {
+        let n = self.a.len();
+        let mut patience = n.max(1000);
+        while !self.steps(rows, tolerance, patience, steps_left) {
+            if n >= MIN_SHRINK {
+                let index = self.undecided();
+                if 10 * index.len() < 7 * n {
+                    let mut inner = self.select(&index);
+                    inner.optimise(&mut rows.select(&index), tolerance, steps_left);
+                    self.absorb(&inner, &index, rows);
+                }
+            }
+            patience *= 2;
+        }
+    }
+
+    /// At most `patience` pair steps; true when optimal to `tolerance` (or out of steps).
+    fn steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
+        let (mut i, mut lowest) = self.lowest_up();
+        for _ in 0..patience {
+            if *steps_left == 0 || lowest == f64::INFINITY {
+                return true;
+            }
+            rows.fetch(i);
+            let (j, highest) = self.best_partner(i, lowest, rows.get(i));
+            if highest - lowest <= tolerance {
+                return true;
+            }
+            rows.fetch(j);
+            *steps_left -= 1;
+            let curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * rows.get(i)[j];
+            let step = self.exact_step(i, j, curvature.max(self.flat));
+            self.refresh(i);
+            self.refresh(j);
+            (i, lowest) = self.update_gradient(step, rows.get(i), rows.get(j));
+        }
+        false
+    }
+
+    /// argmin of g + up: the variable that gains most from growing.
+    fn lowest_up(&mut self) -> (usize, f64) {
+        let up = &self.up;
+        argmin_by_chunks(self.gradient.len(), |k| self.gradient[k] + up[k])
+    }
+
+    /// [Fan2005] WSS 2: among variables that may shrink, the one whose pair with i promises the largest decrease
+    /// (g_j + down_j − lowest)² / (K_ii + K_jj − 2 K_ij). Returns it and the largest g + down.
+    fn best_partner(&self, i: usize, lowest: f64, row: &[f64]) -> (usize, f64) {
+        let n = self.gradient.len();
+        let own = self.diagonal[i];
+        let (g, down, d, row) = (&self.gradient[..n], &self.down[..n], &self.diagonal[..n], &row[..n]);
+        let mut highest = f64::NEG_INFINITY;
+        // Negated so that one routine finds both extremes.
+        let (j, _) = argmin_by_chunks(n, |k| {
+            let value = g[k] + down[k];
+            highest = if value > highest { value } else { highest };
+            let gain = value - lowest;
+            let curvature = own + d[k] - 2.0 * row[k];
+            let curvature = if curvature > self.flat { curvature } else { self.flat };
+            if gain > 0.0 { -(gain * gain) / curvature } else { 0.0 }
+        });
+        (j, highest)
+    }
+
+    /// Moves a_i up and a_j down by the same exact minimising amount and returns it: the derivative along the way is
+    /// −violation + curvature·t, with a jump 2ε where a_i or a_j crosses zero.
+    fn exact_step(&mut self, i: usize, j: usize, curvature: f64) -> f64 {
+        let (ai, aj) = (self.a[i], self.a[j]);
+        let (room_i, room_j) = (self.high[i] - ai, aj - self.low[j]);
+        let limit = room_i.min(room_j);
+        let mut slope = (self.gradient[i] + self.up[i]) - (self.gradient[j] + self.down[j]);
+        let mut at = 0.0;
+        let crossings = if self.kink > 0.0 {
+            let (ci, cj) = (if ai < 0.0 { -ai } else { f64::INFINITY }, if aj > 0.0 { aj } else { f64::INFINITY });
+            [ci.min(cj), ci.max(cj)]
+        } else {
+            [f64::INFINITY; 2]
+        };
+        let mut step = None;
+        for crossing in crossings {
+            if crossing >= limit || slope + curvature * (crossing - at) >= 0.0 {
+                break;
+            }
+            slope += curvature * (crossing - at) + 2.0 * self.kink;
+            at = crossing;
+            if slope >= 0.0 {
+                step = Some(at);
+                break;
+            }
+        }
+        let step = step.unwrap_or(at - slope / curvature).min(limit);
+        // Bounds and kinks are reached exactly, so that a multiplier at a bound is recognised as such.
+        self.a[i] = if step == room_i { self.high[i] } else if step == -ai { 0.0 } else { ai + step };
+        self.a[j] = if step == room_j { self.low[j] } else if step == aj { 0.0 } else { aj - step };
+        step
+    }
+
+    /// g += step (K_i − K_j) and, in the same pass, the next argmin of g + up.
+    fn update_gradient(&mut self, step: f64, row_i: &[f64], row_j: &[f64]) -> (usize, f64) {
+        let n = self.gradient.len();
+        let (g, up, ri, rj) = (&mut self.gradient[..n], &self.up[..n], &row_i[..n], &row_j[..n]);
+        argmin_by_chunks(n, |k| {
+            g[k] += step * (ri[k] - rj[k]);
+            g[k] + up[k]
+        })
+    }
+
+    /// Variables that could still take part in a violating pair.
+    fn undecided(&mut self) -> Vec<usize> {
+        let (_, lowest) = self.lowest_up();
+        let highest = (0..self.a.len()).map(|k| self.gradient[k] + self.down[k]).fold(f64::NEG_INFINITY, f64::max);
+        (0..self.a.len())
+            .filter(|&k| self.gradient[k] + self.up[k] < highest || self.gradient[k] + self.down[k] > lowest)
+            .collect()
+    }
+
+    fn select(&self, index: &[usize]) -> Self {
+        let pick = |v: &[f64]| index.iter().map(|&i| v[i]).collect::<Vec<f64>>();
+        Self {
+            a: pick(&self.a),
+            gradient: pick(&self.gradient),
+            low: pick(&self.low),
+            high: pick(&self.high),
+            diagonal: pick(&self.diagonal),
+            up: pick(&self.up),
+            down: pick(&self.down),
+            kink: self.kink,
+            flat: self.flat,
+        }
+    }
+
+    /// Takes over what `inner` found for `index` and brings every gradient up to date.
+    fn absorb<R: Rows>(&mut self, inner: &Self, index: &[usize], rows: &mut R) {
+        for (k, &i) in index.iter().enumerate() {
+            let change = inner.a[k] - self.a[i];
+            if change != 0.0 {
+                rows.fetch(i);
+                axpy(change, rows.get(i), &mut self.gradient);
+                self.a[i] = inner.a[k];
+                self.refresh(i);
+            }
+        }
+    }
+}
+
+/// argmin of value(k) over 0..n, each k visited once and in order inside its lane; ties go to the lowest k.
+#[inline]
+fn argmin_by_chunks(n: usize, mut value: impl FnMut(usize) -> f64) -> (usize, f64) {
+    let mut best = (0, f64::INFINITY);
+    let mut values = [0.0; CHUNK];
+    let mut start = 0;
+    while start < n {
+        let len = CHUNK.min(n - start);
+        for (k, v) in values[..len].iter_mut().enumerate() {
+            *v = value(start + k);
+        }
+        let mut lanes = [f64::INFINITY; LANES];
+        let (head, tail) = values[..len].as_chunks::<LANES>();
+        for block in head {
+            for l in 0..LANES {
+                lanes[l] = if block[l] < lanes[l] { block[l] } else { lanes[l] };
+            }
+        }
+        let least = lanes.iter().chain(tail).fold(f64::INFINITY, |m, &v| if v < m { v } else { m });
+        if least < best.1 {
+            let at = values[..len].iter().position(|&v| v == least).unwrap_or(0);
+            best = (start + at, least);
+        }
+        start += len;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        data::Rng,
+        gram::Gram,
+        kernels::Function,
+        linalg::Matrix,
+        loss::{EpsilonInsensitive, Hinge, Loss},
+    };
+
+    fn problem(n: usize, seed: u64) -> (Matrix, Vec<f64>) {
+        let mut rng = Rng::new(seed);
+        let x = Matrix::new(n, 3, (0..3 * n).map(|_| rng.normal()).collect()).unwrap();
+        let y = (0..n).map(|i| x[(i, 0)].sin() + x[(i, 1)] + 0.5 * rng.normal()).collect();
+        (x, y)
+    }
+
+    #[test]
+    fn dense_factor_shrunk_and_warm_roads_meet_and_certify() {
+        for (n, kink) in [(40, 0.0), (700, 0.0), (40, 0.2), (700, 0.2)] {
+            let (x, values) = problem(n, 5);
+            let mut k = Gram::zeros(n);
+            let block = Function::Rbf { width: 1.5 }.block(&x, &x);
+            k.data_mut().copy_from_slice(block.data());
+            let y: Vec<f64> = if kink > 0.0 { values } else { values.iter().map(|v| v.signum()).collect() };
+            let tube = EpsilonInsensitive::new(kink).unwrap();
+            let loss: &dyn Loss = if kink > 0.0 { &tube } else { &Hinge };
+            let cost: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 20.0 } else { 5.0 }).collect();
+            let task = Task { y: &y, cost: &cost, loss };
+            let stop = Stop { absolute: 0.0, relative: 1e-8 };
+            let smo = Smo { kink };
+            let dense = smo.solve(&Combined::Dense(k.clone()), &task, None, stop).unwrap();
+            assert!(dense.gap() >= 0.0 && dense.gap() <= 1e-8 * dense.primal);
+            assert!(dense.a.iter().sum::<f64>().abs() < 1e-9);
+            assert!((0..n).all(|i| { let (l, h) = loss.dual_interval(y[i]); dense.a[i] >= l * cost[i] && dense.a[i] <= h * cost[i] }));
+            let warm = smo.solve(&Combined::Dense(k), &task, Some(&dense.a), stop).unwrap();
+            assert!((warm.primal - dense.primal).abs() <= 1e-8 * dense.primal);
+            // The Cholesky factor of K + tiny ridge is a factor of (nearly) the same kernel.
+            let limit = crate::gram::tests_support::full_factor(&block);
+            let factor = smo.solve(&Combined::Factor(limit), &task, None, stop).unwrap();
+            assert!((factor.primal - dense.primal).abs() <= 1e-6 * dense.primal, "{} {}", factor.primal, dense.primal);
+        }
+    }
+}

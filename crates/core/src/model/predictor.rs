@@ -1,0 +1,203 @@
+//! Decision functions on new rows, touching only active kernels and the rows and columns they need.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::Fit;
+use crate::{
+    gram::{Basis, GramSet, Stack},
+    kernels::{KernelSpec, Monomials, Normalize},
+    linalg::{Matrix, dot},
+};
+
+/// New rows that one task evaluates.
+const CHUNK: usize = 128;
+
+/// An active kernel's share of one decision function.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Term {
+    /// Which base kernel.
+    pub kernel: usize,
+    /// Its function, weight included.
+    pub basis: TermBasis,
+}
+
+/// See [`Basis`]; samples are counted within the stored rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum TermBasis {
+    Samples { at: Vec<usize>, coef: Vec<f64> },
+    Monomials { coef: Vec<f64> },
+}
+
+/// One decision function.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Decision {
+    pub constant: f64,
+    pub terms: Vec<Term>,
+}
+
+/// Decision functions with the training rows and columns they need.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Predictor {
+    /// Training columns in use, ascending.
+    pub(super) columns: Vec<usize>,
+    /// Training rows in use, ascending.
+    pub(super) row_ids: Vec<usize>,
+    /// Those rows and columns, standardised; empty for ready-made kernels.
+    pub(super) rows: Matrix,
+    /// Divide by √k(x, x)?
+    pub(super) spherical: bool,
+    pub(super) decisions: Vec<Decision>,
+}
+
+/// How a term stands in the model file's header; its numbers stand in tensors.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct TermHeader {
+    pub kernel: usize,
+    pub monomials: bool,
+    pub len: usize,
+}
+
+impl Predictor {
+    /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
+    pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Matrix, &[KernelSpec])>, normalize: Normalize) -> Self {
+        let mut columns: Vec<usize> = Vec::new();
+        let mut row_ids: Vec<usize> = Vec::new();
+        let mut decisions = Vec::new();
+        for fit in fits {
+            let mut decision = Decision { constant: fit.bias, terms: Vec::new() };
+            for (kernel, &weight) in fit.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+                let extension = grams.extension(kernel, &fit.dual);
+                decision.constant += weight * extension.offset;
+                let scaled = |coef: Vec<f64>| coef.into_iter().map(|c| weight * c).collect();
+                let basis = match extension.basis {
+                    Basis::Samples { index, coef } => {
+                        row_ids.extend_from_slice(&index);
+                        TermBasis::Samples { at: index, coef: scaled(coef) }
+                    }
+                    Basis::Monomials { coef } => TermBasis::Monomials { coef: scaled(coef) },
+                };
+                if let Some((_, kernels)) = table {
+                    columns.extend_from_slice(&kernels[kernel].columns);
+                }
+                decision.terms.push(Term { kernel, basis });
+            }
+            decisions.push(decision);
+        }
+        for list in [&mut columns, &mut row_ids] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        for term in decisions.iter_mut().flat_map(|d| &mut d.terms) {
+            if let TermBasis::Samples { at, .. } = &mut term.basis {
+                at.iter_mut().for_each(|i| *i = row_ids.partition_point(|r| r < i));
+            }
+        }
+        let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns)).unwrap_or_default();
+        Self { columns, row_ids, rows, spherical: normalize == Normalize::Spherical, decisions }
+    }
+
+    /// Training columns that are needed, by index.
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Training rows that are kept, by index.
+    pub fn row_ids(&self) -> &[usize] {
+        &self.row_ids
+    }
+
+    /// Decision values of `x`, whose columns are the needed ones, standardised.
+    pub fn evaluate(&self, kernels: &[KernelSpec], x: &Matrix) -> Matrix {
+        let machines = self.decisions.len();
+        let ready: Vec<Vec<Ready<'_>>> =
+            self.decisions.iter().map(|d| d.terms.iter().map(|t| Ready::new(self, t, kernels)).collect()).collect();
+        let mut out = Matrix::zeros(x.rows(), machines);
+        out.data_mut().par_chunks_mut(CHUNK * machines.max(1)).enumerate().for_each(|(c, out)| {
+            let first = c * CHUNK;
+            for (m, terms) in ready.iter().enumerate() {
+                let mut total = vec![self.decisions[m].constant; out.len() / machines];
+                for term in terms {
+                    term.add(x, first, self.spherical, &mut total);
+                }
+                total.iter().enumerate().for_each(|(i, v)| out[i * machines + m] = *v);
+            }
+        });
+        out
+    }
+
+    /// Decision values from kernel values against all training rows.
+    pub fn evaluate_precomputed(&self, block: Stack<'_>) -> Matrix {
+        let mut out = Matrix::zeros(block.rows, self.decisions.len());
+        for (m, decision) in self.decisions.iter().enumerate() {
+            for i in 0..block.rows {
+                let values = &block.data[i * block.cols * block.terms..];
+                let mut total = decision.constant;
+                for term in &decision.terms {
+                    if let TermBasis::Samples { at, coef } = &term.basis {
+                        let value = |k: usize| values[self.row_ids[k] * block.terms + term.kernel];
+                        total += at.iter().zip(coef).map(|(&k, c)| c * value(k)).sum::<f64>();
+                    }
+                }
+                out[(i, m)] = total;
+            }
+        }
+        out
+    }
+}
+
+/// A term with its rows gathered.
+struct Ready<'a> {
+    spec: &'a KernelSpec,
+    /// Where its columns stand among the needed ones.
+    columns: Vec<usize>,
+    /// Its rows, or its monomials.
+    basis: ReadyBasis,
+    coef: &'a [f64],
+}
+
+enum ReadyBasis {
+    Samples(Matrix),
+    Monomials(Option<Monomials>),
+}
+
+impl<'a> Ready<'a> {
+    fn new(predictor: &Predictor, term: &'a Term, kernels: &'a [KernelSpec]) -> Self {
+        let spec = &kernels[term.kernel];
+        let columns: Vec<usize> =
+            spec.columns.iter().map(|c| predictor.columns.partition_point(|u| u < c)).collect();
+        let (basis, coef) = match &term.basis {
+            TermBasis::Samples { at, coef } => {
+                (ReadyBasis::Samples(predictor.rows.select_rows(at).select_cols(&columns)), coef)
+            }
+            TermBasis::Monomials { coef } => {
+                (ReadyBasis::Monomials(Monomials::of(spec.function, columns.len(), coef.len())), coef)
+            }
+        };
+        Self { spec, columns, basis, coef }
+    }
+
+    fn add(&self, x: &Matrix, first: usize, spherical: bool, total: &mut [f64]) {
+        let function = self.spec.function;
+        let mut own = vec![0.0; self.columns.len()];
+        let mut values = vec![0.0; self.coef.len()];
+        for (i, total) in total.iter_mut().enumerate() {
+            let row = x.row(first + i);
+            own.iter_mut().zip(&self.columns).for_each(|(o, &c)| *o = row[c]);
+            match &self.basis {
+                ReadyBasis::Samples(rows) => function.row(&own, rows, &mut values),
+                ReadyBasis::Monomials(Some(map)) => map.map(&own, &mut values),
+                ReadyBasis::Monomials(None) => values.fill(0.0),
+            }
+            let value = dot(&values, self.coef);
+            if !spherical {
+                *total += value;
+                continue;
+            }
+            let mut square = [function.pair().of(&own, &own)];
+            function.finish(&mut square);
+            // A row of norm 0 has kernel value 0 with every other.
+            *total += if square[0] > 0.0 { value / square[0].sqrt() } else { 0.0 };
+        }
+    }
+}

@@ -1,1 +1,38 @@
+//! The extension module `mercer._mercer`: arrays in, the core's answers out. No algorithms, no defaults, no policy;
+//! those live in the core and in the Python package around this module.
 
+// PyO3 hands arguments over by value, a signature users see as keywords may have many of them, and row numbers are far
+// below 2^63.
+#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::cast_possible_wrap)]
+
+mod convert;
+mod error;
+mod fit;
+mod model;
+
+use pyo3::prelude::*;
+
+/// Native half of the Python package `mercer`.
+#[pymodule]
+mod _mercer {
+    #[pymodule_export]
+    use crate::fit::{fit, fit_precomputed};
+    #[pymodule_export]
+    use crate::model::Model;
+    #[pymodule_export]
+    use crate::{parse_kernels, version};
+}
+
+/// Checks a text of the kernel language and returns it without surrounding blanks; a mistake is a `ValueError` that
+/// points at the character.
+#[pyfunction]
+fn parse_kernels(text: &str) -> PyResult<String> {
+    mercer::kernels::language::parse(text).map_err(error::to_py)?;
+    Ok(text.trim().to_string())
+}
+
+/// Version of the native library.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

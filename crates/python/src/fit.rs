@@ -1,0 +1,168 @@
+//! Fitting in a thread of its own, so that the calling thread can listen for Ctrl-C.
+//!
+//! The worker owns everything it reads and never touches the interpreter. The caller wakes at least every 50 ms to run
+//! Python's signal handlers; when one raises, a flag tells the worker to stop at its next iteration and the exception is
+//! raised at once, without waiting for an iteration that may take long.
+
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    thread,
+    time::Duration,
+};
+
+use mercer::{
+    gram::Stack,
+    linalg::threads,
+    trace::{IterRecord, Observer},
+};
+use numpy::{PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::{convert, error::to_py, model::Model};
+
+const POLL: Duration = Duration::from_millis(50);
+
+enum Event {
+    Iteration(IterRecord),
+    Done(Box<mercer::Result<mercer::Model>>),
+}
+
+/// Hands records to the calling thread and reads its wish to stop.
+struct Relay {
+    records: Option<Sender<Event>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Observer for Relay {
+    fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()> {
+        if let Some(records) = &self.records {
+            // The caller may have left; then the flag is set too.
+            let _ = records.send(Event::Iteration(*record));
+        }
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Sets the flag when the calling thread leaves, for whatever reason.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `train` in a worker with `n_threads` threads; `callback(iteration, objective, dual, gap, active, seconds)` is
+/// called after every iteration.
+fn run(
+    py: Python<'_>,
+    n_threads: Option<usize>,
+    callback: Option<Py<PyAny>>,
+    train: impl FnOnce(&mut dyn Observer) -> mercer::Result<mercer::Model> + Send + 'static,
+) -> PyResult<Model> {
+    let (events, mut inbox) = mpsc::channel();
+    let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
+    let (records, flag) = (callback.is_some().then(|| events.clone()), Arc::clone(&stop.0));
+    let worker = thread::Builder::new().name("mercer-fit".into()).spawn(move || {
+        let fitted = threads::install(n_threads, move || train(&mut Relay { records, stop: flag }));
+        let _ = events.send(Event::Done(Box::new(fitted)));
+    })?;
+    loop {
+        let received;
+        (received, inbox) = py.detach(move || (inbox.recv_timeout(POLL), inbox));
+        match received {
+            Ok(Event::Iteration(r)) => {
+                if let Some(callback) = &callback {
+                    callback.call1(py, (r.iteration, r.objective, r.dual, r.gap, r.active, r.seconds))?;
+                }
+            }
+            Ok(Event::Done(fitted)) => return Ok(Model::new((*fitted).map_err(to_py)?)),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The worker ended without a word: it panicked, and the panic goes on here.
+            Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(()) => return Err(to_py(mercer::Error::numerical("the fit", "it ended without a result"))),
+            },
+        }
+        py.check_signals()?;
+    }
+}
+
+/// Fits a table of features.
+#[pyfunction]
+#[pyo3(signature = (x, *, spec, columns=None, views=vec![], codes=None, class_names=vec![], values=None,
+                    sample_weight=None, n_threads=None, callback=None))]
+pub fn fit(
+    py: Python<'_>,
+    x: PyReadonlyArray2<'_, f64>,
+    spec: &str,
+    columns: Option<Vec<String>>,
+    views: Vec<(String, usize, usize)>,
+    codes: Option<PyReadonlyArray1<'_, i64>>,
+    class_names: Vec<String>,
+    values: Option<PyReadonlyArray1<'_, f64>>,
+    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    n_threads: Option<usize>,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Model> {
+    let spec = convert::spec(spec)?;
+    let data = convert::dataset(&x, columns, views)?;
+    let target = convert::target(codes, class_names, values)?;
+    let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
+    run(py, n_threads, callback, move |observer| mercer::train(&data, &target, weight.as_deref(), &spec, observer))
+}
+
+/// Fits ready-made Gram matrices of shape (n, n, M), kernel axis last.
+#[pyfunction]
+#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, sample_weight=None, n_threads=None,
+                    callback=None))]
+pub fn fit_precomputed(
+    py: Python<'_>,
+    stack: PyReadonlyArray3<'_, f64>,
+    spec: &str,
+    codes: Option<PyReadonlyArray1<'_, i64>>,
+    class_names: Vec<String>,
+    values: Option<PyReadonlyArray1<'_, f64>>,
+    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    n_threads: Option<usize>,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Model> {
+    let spec = convert::spec(spec)?;
+    let target = convert::target(codes, class_names, values)?;
+    let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
+    let stack = HeldStack::new(&stack)?;
+    run(py, n_threads, callback, move |observer| {
+        mercer::train_precomputed(stack.view(), &target, weight.as_deref(), &spec, observer)
+    })
+}
+
+/// A stack that stays alive for as long as a worker reads it, without the copy that could double the memory of a fit.
+struct HeldStack {
+    data: *const f64,
+    shape: [usize; 3],
+    _array: Py<PyArray3<f64>>,
+}
+
+// SAFETY: `data` is only read, and points into `_array`, whose reference count is held until this struct is dropped;
+// NumPy refuses to resize an array that others refer to.
+unsafe impl Send for HeldStack {}
+
+impl HeldStack {
+    fn new(stack: &PyReadonlyArray3<'_, f64>) -> PyResult<Self> {
+        let shape = [stack.shape()[0], stack.shape()[1], stack.shape()[2]];
+        Ok(Self { data: stack.as_slice()?.as_ptr(), shape, _array: (**stack).clone().unbind() })
+    }
+
+    fn view(&self) -> Stack<'_> {
+        let [rows, cols, terms] = self.shape;
+        // SAFETY: `new` took pointer and shape from a contiguous array of exactly this many numbers, kept alive by
+        // `_array`. As with every call that releases the GIL, the caller must not write to the array meanwhile.
+        let data = unsafe { std::slice::from_raw_parts(self.data, rows * cols * terms) };
+        Stack { rows, cols, terms, data }
+    }
+}

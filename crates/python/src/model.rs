@@ -1,0 +1,163 @@
+//! A fitted model, seen from Python.
+
+use std::{path::PathBuf, sync::Arc};
+
+use mercer::{
+    data::Target,
+    gram::Stack,
+    linalg::threads,
+    model::{Input, Task},
+};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+use serde_json::json;
+
+use crate::{convert, error::to_py};
+
+/// A fitted model. Built by `fit`, `fit_precomputed` or `load`, or from the bytes of a model file.
+#[pyclass(module = "mercer._mercer", frozen)]
+pub struct Model(Arc<mercer::Model>);
+
+impl Model {
+    pub fn new(model: mercer::Model) -> Self {
+        Self(Arc::new(model))
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    fn from_data(data: &[u8]) -> PyResult<Self> {
+        mercer::Model::from_bytes(data).map(Self::new).map_err(to_py)
+    }
+
+    /// Reads the bytes of a model file.
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        Self::from_data(data)
+    }
+
+    /// The bytes of the model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
+    }
+
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| mercer::Model::load(&path)).map(Self::new).map_err(to_py)
+    }
+
+    /// Writes the model file, atomically.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.save(&path)).map_err(to_py)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let bytes = slf.get().to_bytes(slf.py());
+        Ok((slf.get_type().into_any(), PyTuple::new(slf.py(), [bytes])?))
+    }
+
+    /// Decision values, (rows, machines).
+    #[pyo3(signature = (x, columns=None, n_threads=None))]
+    fn decision<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        columns: Option<Vec<String>>,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let data = convert::dataset(&x, columns, Vec::new())?;
+        let decision = py.detach(|| threads::install(n_threads, || self.0.decision(&data))).map_err(to_py)?;
+        convert::array(py, &decision)
+    }
+
+    /// Decision values from kernel values of shape (rows, training rows, kernels).
+    #[pyo3(signature = (block, n_threads=None))]
+    fn decision_precomputed<'py>(
+        &self,
+        py: Python<'py>,
+        block: PyReadonlyArray3<'py, f64>,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let &[rows, cols, terms] = block.shape() else { unreachable!("a three-dimensional array") };
+        let stack = Stack { rows, cols, terms, data: block.as_slice()? };
+        let decision =
+            py.detach(|| threads::install(n_threads, || self.0.decision_precomputed(stack))).map_err(to_py)?;
+        convert::array(py, &decision)
+    }
+
+    /// What the decision values mean: class codes (int64) or values (float64).
+    fn decide<'py>(&self, py: Python<'py>, decision: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.0.decide(&convert::matrix(&decision)?) {
+            Target::Classes { labels, .. } => {
+                labels.into_iter().map(|label| label as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
+            }
+            Target::Values(values) => values.into_pyarray(py).into_any(),
+        })
+    }
+
+    /// Kernel weights, (machines, kernels).
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        convert::rows(py, &self.0.machines.iter().map(|m| m.weights.clone()).collect::<Vec<_>>())
+    }
+
+    /// Per machine, the training rows with a non-zero multiplier.
+    fn support<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<i64>>> {
+        let rows = |m: &mercer::model::Machine| m.support.iter().map(|&i| i as i64).collect::<Vec<_>>();
+        self.0.machines.iter().map(|m| rows(m).into_pyarray(py)).collect()
+    }
+
+    /// Per machine, the signed multipliers of those rows.
+    fn dual_coef<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<f64>>> {
+        self.0.machines.iter().map(|m| PyArray1::from_slice(py, &m.dual_coef)).collect()
+    }
+
+    /// Constant terms, one per machine.
+    fn intercepts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.0.machines.iter().map(|m| m.intercept).collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// Everything else, as JSON; a number that is not finite is null.
+    fn info(&self) -> String {
+        let model = &*self.0;
+        let classes = match &model.task {
+            Task::Classification { classes } => Some(classes),
+            Task::Regression => None,
+        };
+        let (input, columns, n_train) = match &model.input {
+            Input::Table { columns, .. } => ("table", Some(columns), model.n_samples),
+            Input::Precomputed { n_train, .. } => ("precomputed", None, *n_train),
+        };
+        let machines: Vec<_> = model
+            .machines
+            .iter()
+            .map(|m| json!({ "certificate": m.certificate, "trace": m.trace, "n_support": m.support.len() }))
+            .collect();
+        json!({
+            "task": if classes.is_some() { "classification" } else { "regression" },
+            "classes": classes,
+            "input": input,
+            "columns": columns,
+            "n_train": n_train,
+            "kernel_names": model.kernel_names(),
+            "spec": model.spec,
+            "warnings": model.warnings,
+            "n_samples": model.n_samples,
+            "seconds": model.seconds,
+            "version": model.version,
+            "storage": model.storage.0,
+            "memory_budget": model.storage.1,
+            "machines": machines,
+        })
+        .to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let (machines, kernels) = (self.0.machines.len(), self.0.kernel_names().len());
+        format!("<mercer model: {machines} machine(s), {kernels} kernel(s), {} training rows>", self.0.n_samples)
+    }
+}

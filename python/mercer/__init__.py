@@ -1,0 +1,23 @@
+"""Multiple kernel learning with certified duality gaps.
+
+>>> from mercer import GMKLClassifier
+>>> clf = GMKLClassifier("rbf(2^-3..2^6), poly(1..3) on all, each", C=10, v=0.5)
+>>> clf.fit(X, y).duality_gap_                                  # doctest: +SKIP
+"""
+
+from mercer import kernels
+from mercer._gmkl import GMKLClassifier, GMKLRegressor
+from mercer._io import load
+from mercer._mercer import version as _version
+from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
+
+__version__ = _version()
+
+__all__ = [
+    "GMKLClassifier",
+    "GMKLRegressor",
+    "UniformMKLClassifier",
+    "UniformMKLRegressor",
+    "kernels",
+    "load",
+]

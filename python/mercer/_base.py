@@ -1,0 +1,259 @@
+"""What all estimators share: from parameters and data to a native model, and from the model to learned attributes."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _input, _mercer, _params
+from mercer.kernels import to_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: From best to worst; several machines report the worst.
+_STATUSES = ["optimal", "stationary", "max_iterations", "stopped"]
+
+
+class MKLBase(BaseEstimator):
+    """Fitting, the learned attributes, saving. Subclasses say which method and what y is."""
+
+    _losses: tuple[str, ...]
+
+    def _method(self) -> dict[str, Any]:
+        """The method and its own parameters, in the core's words."""
+        raise NotImplementedError
+
+    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the native `fit` is told about y, and what is added to its request."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        precomputed = self._is_precomputed()
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.three_d_array = precomputed
+        tags.input_tags.dict = not precomputed
+        return tags
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> None:
+        request = self._request()
+        precomputed = self._is_precomputed()
+        # Should this fit fail, the estimator is not left half old and half new.
+        self.__dict__.pop("_model", None)
+        data = _input.read_training(self, X, y, sample_weight, precomputed=precomputed, numeric=numeric)
+        target, extra = self._target(data.y, data.weight)
+        told: dict[str, Any] = {
+            **target,
+            "spec": json.dumps(request | extra),
+            "sample_weight": data.weight,
+            "n_threads": _params.n_threads(self.n_jobs),
+            "callback": self._progress(),
+        }
+        if precomputed:
+            model = _mercer.fit_precomputed(data.X, **told)
+        else:
+            model = _mercer.fit(data.X, columns=data.columns, views=data.views or [], **told)
+        self._adopt(model, data.kept)
+        for text in self.warnings_:
+            warnings.warn(text, UserWarning, stacklevel=3)
+        if self.status_ not in ("optimal", "stationary"):
+            warnings.warn(
+                f"the relative duality gap is {self.duality_gap_:.1e}, above tol = {self.tol:.1e}, after "
+                f"{self.n_iter_} iterations; the fit is usable, raise max_iter or tol to certify it",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _request(self) -> dict[str, Any]:
+        """The core's `TrainSpec`, less what depends on y."""
+        normalize = _params.choice("normalize", self.normalize, NORMALIZATIONS)
+        return {
+            "method": self._method(),
+            "kernels": to_text(self.kernels),
+            "normalize": normalize or "none",
+            "standardize": bool(self.standardize),
+            "c": _params.number("C", self.C),
+            "loss": _params.choice("loss", self.loss, self._losses),
+            "tol": _params.number("tol", self.tol),
+            "max_iter": _params.count("max_iter", self.max_iter),
+            "memory": _params.memory_bytes(self.memory),
+        }
+
+    def _progress(self) -> Callable[..., None] | None:
+        if not self.verbose:
+            return None
+        name = type(self).__name__
+
+        def show(iteration: int, objective: float, dual: float, gap: float, active: int, seconds: float) -> None:
+            print(
+                f"[{name}] iteration {iteration:4d}  objective {objective:.6e}  bound {dual:.6e}  gap {gap:.1e}  "
+                f"kernels {active}  {seconds:.2f} s",
+                flush=True,
+            )
+
+        return show
+
+    def _adopt(self, model: _mercer.Model, kept: np.ndarray | None = None) -> None:
+        """Learned attributes from a native model; one machine drops the machine axis."""
+        info = json.loads(model.info())
+        certificates = [machine["certificate"] for machine in info["machines"]]
+        single = len(certificates) == 1
+        weights, intercepts = model.weights(), model.intercepts()
+        support, dual_coef = _one_table(model.support(), model.dual_coef())
+        self._model, self._input_kind, self._columns = model, info["input"], info["columns"]
+        self.kernel_weights_ = weights[0] if single else weights
+        self.kernel_names_ = info["kernel_names"]
+        self.support_ = support if kept is None else kept[support]
+        self.dual_coef_ = dual_coef[0] if single else dual_coef
+        self.intercept_ = float(intercepts[0]) if single else intercepts
+        primal, dual, gap = ([_float(c[key]) for c in certificates] for key in ("primal", "dual", "gap"))
+        self.primal_objective_, self.dual_objective_ = sum(primal), sum(dual)
+        self.duality_gap_ = gap[0] if single else _relative_gap(self.primal_objective_, self.dual_objective_)
+        self.status_ = max((c["status"] for c in certificates), key=_STATUSES.index)
+        self.n_iter_ = sum(c["iterations"] for c in certificates)
+        self.trace_ = [
+            {key: _float(value) for key, value in record.items()} | ({} if single else {"machine": k})
+            for k, machine in enumerate(info["machines"])
+            for record in machine["trace"]
+        ]
+        self.warnings_ = info["warnings"]
+
+    def _decision(self, X: Any) -> np.ndarray:
+        """Decision values, (rows, machines)."""
+        check_is_fitted(self, "_model")
+        threads = _params.n_threads(self.n_jobs)
+        if self._input_kind == "precomputed":
+            return self._model.decision_precomputed(_input.read_block(self, X), threads)
+        return self._model.decision(_input.read_features(self, X), self._columns, threads)
+
+    def _machine_labels(self) -> list[Any]:
+        """Column heads for one column per machine."""
+        return ["weight"]
+
+    def weights_frame(self) -> pd.DataFrame:
+        """Kernel weights as a pandas data frame, one row per kernel; with several classes, one column per class."""
+        check_is_fitted(self, "_model")
+        try:
+            import pandas as pd
+        except ImportError as e:
+            raise ImportError("weights_frame() needs pandas: pip install pandas") from e
+        index = pd.Index(self.kernel_names_, name="kernel")
+        return pd.DataFrame(np.atleast_2d(self.kernel_weights_).T, index=index, columns=self._machine_labels())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model file; `mercer.load` and the program `mercer` read it."""
+        check_is_fitted(self, "_model")
+        self._model.save(path)
+
+
+class MKLClassifier(ClassifierMixin, MKLBase):
+    """Classes: two make one machine, K > 2 make K, each against the rest."""
+
+    _losses = ("hinge", "squared")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learns kernel weights and the decision function.
+
+        Parameters
+        ----------
+        X : array (n, d), data frame, dict of views, or array (n, n, M) with ``kernels="precomputed"``
+            Training rows; a dict maps names of views to arrays or data frames with the same rows.
+        y : array (n,)
+            Class labels: texts, numbers or booleans.
+        sample_weight : array (n,), optional
+            Factors on C; a row of weight zero is as good as absent.
+        """
+        if self.multi_class != "ovr":
+            raise ValueError(f"parameter `multi_class` must be 'ovr', got {self.multi_class!r}")
+        if self.shared_weights is not False:
+            raise ValueError(f"parameter `shared_weights` must be False, got {self.shared_weights!r}")
+        self._fit(X, y, sample_weight, numeric=False)
+        return self
+
+    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        check_classification_targets(y)
+        classes = np.unique(y if weight is None else y[weight > 0])
+        if len(classes) < 2:
+            raise ValueError(f"y has one class, {classes[0]!r}; a classifier needs at least two classes")
+        # A label left out of `classes` has weight zero, so that its code does not matter.
+        codes = np.searchsorted(classes, y).clip(max=len(classes) - 1).astype(np.int64)
+        self.classes_ = classes
+        factors = _params.class_weights(self.class_weight, list(classes))
+        return {"codes": codes, "class_names": [str(c) for c in classes]}, {"class_weight": factors}
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n,) for two classes, positive for ``classes_[1]``; (n, K) for more."""
+        decision = self._decision(X)
+        return decision[:, 0] if decision.shape[1] == 1 else decision
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted classes."""
+        decision = self._decision(X)
+        return self.classes_[self._model.decide(decision)]
+
+    def _machine_labels(self) -> list[Any]:
+        return ["weight"] if len(self.classes_) == 2 else list(self.classes_)
+
+
+class MKLRegressor(RegressorMixin, MKLBase):
+    """Values: one machine."""
+
+    _losses = ("epsilon_insensitive", "squared")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learns kernel weights and the regression function.
+
+        Parameters
+        ----------
+        X : array (n, d), data frame, dict of views, or array (n, n, M) with ``kernels="precomputed"``
+            Training rows; a dict maps names of views to arrays or data frames with the same rows.
+        y : array (n,)
+            Values.
+        sample_weight : array (n,), optional
+            Factors on C; a row of weight zero is as good as absent.
+        """
+        self._fit(X, y, sample_weight, numeric=True)
+        return self
+
+    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        epsilon = None if self.epsilon is None else _params.number("epsilon", self.epsilon)
+        return {"values": np.ascontiguousarray(y, dtype=np.float64)}, {"epsilon": epsilon}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted values."""
+        return self._decision(X)[:, 0]
+
+
+#: Values of the parameter `normalize`.
+NORMALIZATIONS = ("multiplicative", "trace", "spherical", "center", None)
+
+
+def _one_table(support: list[np.ndarray], dual_coef: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that support any machine, and every machine's multiplier for each of them."""
+    rows = np.unique(np.concatenate(support)).astype(np.intp)
+    table = np.zeros((len(support), len(rows)))
+    for line, own, coef in zip(table, support, dual_coef, strict=True):
+        line[np.searchsorted(rows, own)] = coef
+    return rows, table
+
+
+def _float(value: Any) -> Any:
+    """JSON has no NaN: null stands for it."""
+    return float("nan") if value is None else value
+
+
+def _relative_gap(upper: float, lower: float) -> float:
+    return max(0.0, upper - lower) / max(abs(upper), abs(lower), np.finfo(float).tiny)

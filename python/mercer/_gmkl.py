@@ -1,0 +1,189 @@
+"""Generalised MKL: the elastic-net constraint v Σθ + (1−v) Σθ^p ≤ 1 on kernel weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer import _params
+from mercer._base import MKLClassifier, MKLRegressor
+from mercer.kernels import Kernel
+
+_SOLVERS = ("level", "alternating")
+
+
+class _GMKL:
+    v: float
+    p: float
+    solver: str
+
+    def _method(self) -> dict[str, Any]:
+        return {
+            "name": "gmkl",
+            "v": _params.number("v", self.v),
+            "p": _params.number("p", self.p),
+            "solver": _params.choice("solver", self.solver, _SOLVERS),
+        }
+
+
+class GMKLClassifier(_GMKL, MKLClassifier):
+    """Classifier that learns which kernels matter, under an elastic-net constraint.
+
+    Minimises C Σ loss(f(x_i) + b, y_i) + ½ Σ ‖f_m‖² / θ_m over f = Σ f_m, b and weights θ ≥ 0 with
+    v Σθ + (1−v) Σθ^p ≤ 1, and proves how close it came: `duality_gap_`.
+
+    Parameters
+    ----------
+    kernels : str or list, default="auto"
+        A bank in the kernel language, such as ``"rbf(2^-3..2^6), poly(1..3) on all, each"``; a list of
+        `mercer.kernels` objects; ``"auto"``; or ``"precomputed"`` for X of shape (n, n, M).
+    C : float, default=1.0
+        Price of the sum of losses.
+    v : float, default=0.5
+        Between 0 (every useful kernel gets weight) and 1 (few do).
+    p : float, default=2.0
+        Exponent of the second term, at least 1.
+    solver : {"level", "alternating"}, default="level"
+        Two roads to the same optimum.
+    loss : {"hinge", "squared"}, default="hinge"
+        max(0, 1 − y f), or ½ (f − y)² with y = ±1.
+    normalize : {"multiplicative", "trace", "spherical", "center", None}, default="multiplicative"
+        How base kernels are scaled. "multiplicative" gives each unit variance in its feature space.
+    multi_class : {"ovr"}, default="ovr"
+        More than two classes: each against the rest.
+    shared_weights : {False}, default=False
+        Every class has kernel weights of its own.
+    class_weight : None, "balanced" or dict, default=None
+        Factors on C per class label.
+    standardize : bool, default=True
+        Bring columns to mean 0 and deviation 1, by the training rows. Off for precomputed kernels.
+    tol : float, default=1e-3
+        Relative duality gap to reach.
+    max_iter : int, default=500
+        Outer iterations at most.
+    random_state : int, RandomState or None, default=None
+        For compatibility: nothing here is random.
+    n_jobs : int or None, default=None
+        Threads; None is one per core, and a single one inside joblib's workers. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, a line per iteration.
+    memory : int, str or None, default=None
+        Memory budget for kernel matrices in bytes, or a text such as "4GB"; None is half the machine's memory.
+
+    Attributes
+    ----------
+    kernel_weights_ : array (M,), or (K, M) with K > 2 classes
+        Weights of the normalised kernels; exact zeros are kernels left out.
+    kernel_names_ : list of str
+        What each weight belongs to.
+    support_ : array of int
+        Training rows with a non-zero multiplier (in any machine).
+    dual_coef_ : array (n_support,), or (K, n_support)
+        Their signed multipliers.
+    intercept_ : float, or array (K,)
+        Constant term.
+    primal_objective_, dual_objective_ : float
+        Upper and lower bound on the optimum; with K > 2 classes, sums.
+    duality_gap_ : float
+        Their difference relative to their size.
+    status_ : str
+        "optimal" (gap at most tol), "max_iterations" or "stopped"; with K > 2 classes, the worst.
+    n_iter_ : int
+        Outer iterations; with K > 2 classes, the sum.
+    trace_ : list of dict
+        One record per iteration: iteration, objective, dual, gap, active, seconds; with K > 2 classes also machine.
+    warnings_ : list of str
+        What else should be known.
+    classes_ : array
+        Class labels.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where X had column names.
+    """
+
+    def __init__(
+        self,
+        kernels: str | Kernel | list[str | Kernel] = "auto",
+        *,
+        C: float = 1.0,
+        v: float = 0.5,
+        p: float = 2.0,
+        solver: str = "level",
+        loss: str = "hinge",
+        normalize: str | None = "multiplicative",
+        multi_class: str = "ovr",
+        shared_weights: bool = False,
+        class_weight: str | dict[Any, float] | None = None,
+        standardize: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        memory: int | str | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.C = C
+        self.v = v
+        self.p = p
+        self.solver = solver
+        self.loss = loss
+        self.normalize = normalize
+        self.multi_class = multi_class
+        self.shared_weights = shared_weights
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.memory = memory
+
+
+class GMKLRegressor(_GMKL, MKLRegressor):
+    """Regressor that learns which kernels matter, under an elastic-net constraint.
+
+    The problem, the other parameters and the attributes are those of `GMKLClassifier`; there is one machine.
+
+    Parameters
+    ----------
+    loss : {"epsilon_insensitive", "squared"}, default="epsilon_insensitive"
+        max(0, |f − y| − epsilon), or ½ (f − y)².
+    epsilon : float or None, default=None
+        Half-width of the tube in the units of y; None is a tenth of the standard deviation of y.
+    """
+
+    def __init__(
+        self,
+        kernels: str | Kernel | list[str | Kernel] = "auto",
+        *,
+        C: float = 1.0,
+        v: float = 0.5,
+        p: float = 2.0,
+        solver: str = "level",
+        loss: str = "epsilon_insensitive",
+        epsilon: float | None = None,
+        normalize: str | None = "multiplicative",
+        standardize: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        memory: int | str | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.C = C
+        self.v = v
+        self.p = p
+        self.solver = solver
+        self.loss = loss
+        self.epsilon = epsilon
+        self.normalize = normalize
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.memory = memory

@@ -1,0 +1,60 @@
+"""Native half of the Python package `mercer`."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Model", "fit", "fit_precomputed", "parse_kernels", "version"]
+
+_Callback = Callable[[int, float, float, float, int, float], object]
+
+@final
+class Model:
+    def __new__(cls, data: bytes) -> Model: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Model: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Model: ...
+    def save(self, path: str | os.PathLike[str]) -> None: ...
+    def __reduce__(self) -> tuple[type[Model], tuple[bytes]]: ...
+    def decision(
+        self, x: NDArray[np.float64], columns: Sequence[str] | None = None, n_threads: int | None = None
+    ) -> NDArray[np.float64]: ...
+    def decision_precomputed(self, block: NDArray[np.float64], n_threads: int | None = None) -> NDArray[np.float64]: ...
+    def decide(self, decision: NDArray[np.float64]) -> NDArray[Any]: ...
+    def weights(self) -> NDArray[np.float64]: ...
+    def support(self) -> list[NDArray[np.int64]]: ...
+    def dual_coef(self) -> list[NDArray[np.float64]]: ...
+    def intercepts(self) -> NDArray[np.float64]: ...
+    def info(self) -> str: ...
+
+def fit(
+    x: NDArray[np.float64],
+    *,
+    spec: str,
+    columns: Sequence[str] | None = None,
+    views: Sequence[tuple[str, int, int]] = ...,
+    codes: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] = ...,
+    values: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+    callback: _Callback | None = None,
+) -> Model: ...
+def fit_precomputed(
+    stack: NDArray[np.float64],
+    *,
+    spec: str,
+    codes: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] = ...,
+    values: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+    callback: _Callback | None = None,
+) -> Model: ...
+def parse_kernels(text: str) -> str: ...
+def version() -> str: ...

@@ -1,0 +1,86 @@
+"""Constructor parameters to the core's request: types and names are checked here, ranges by the core."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def number(name: str, value: Any) -> float:
+    """A finite real number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"parameter `{name}` must be a number, got {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"parameter `{name}` must be finite, got {value!r}")
+    return float(value)
+
+
+def count(name: str, value: Any) -> int:
+    """An integer of at least 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"parameter `{name}` must be an integer, got {value!r}")
+    if int(value) < 1:
+        raise ValueError(f"parameter `{name}` must be at least 1, got {value!r}")
+    return int(value)
+
+
+def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """One of a few values."""
+    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        raise ValueError(f"parameter `{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def memory_bytes(value: Any) -> int | None:
+    """A memory budget: None, a number of bytes, or a text such as ``"4GB"`` or ``"512MiB"``."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]i?)?b?\s*", value.lower())
+        try:
+            if match:
+                return int(float(match[1]) * _UNITS[match[2] or ""])
+        except ValueError:
+            pass
+        raise ValueError(f'parameter `memory` must be bytes or a text such as "4GB", got {value!r}')
+    return count("memory", int(number("memory", value)))
+
+
+def class_weights(value: Any, classes: list[Any]) -> Any:
+    """None, "balanced", or a factor per class label; in the core's words."""
+    if value is None:
+        return "none"
+    if not isinstance(value, Mapping):
+        return choice("class_weight", value, ["balanced", None])
+    unknown = [label for label in value if label not in classes]
+    if unknown:
+        raise ValueError(f"parameter `class_weight` names {unknown!r}, but the classes are {list(classes)!r}")
+    named = ((str(classes[classes.index(label)]), w) for label, w in value.items())
+    return {"given": [[name, number("class_weight", w)] for name, w in named]}
+
+
+def n_threads(n_jobs: Any) -> int | None:
+    """Threads for `n_jobs`; None is one per core.
+
+    joblib already keeps every core busy with its workers, so a fit inside one takes a single thread unless told
+    otherwise. Negative counts follow scikit-learn: -1 is all cores, -2 all but one.
+    """
+    if n_jobs is None:
+        backend, _ = get_active_backend()
+        return 1 if (getattr(backend, "nesting_level", 0) or 0) > 0 else None
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool):
+        raise TypeError(f"parameter `n_jobs` must be an integer or None, got {n_jobs!r}")
+    jobs = int(n_jobs)
+    if jobs == 0:
+        raise ValueError("parameter `n_jobs` must not be 0; None or -1 means all cores")
+    if jobs > 0:
+        return jobs
+    return max(1, cpu_count() + 1 + jobs)

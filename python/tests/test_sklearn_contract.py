@@ -1,0 +1,41 @@
+"""scikit-learn's own checks."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import GMKLClassifier, GMKLRegressor, UniformMKLClassifier, UniformMKLRegressor
+
+#: scikit-learn declares the same for its SVC and SVR. Ours at a tight tolerance: test_sample_weight.py.
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": "standardisation and kernel scales count rows, not weights",
+}
+
+ESTIMATORS = [GMKLClassifier(), GMKLRegressor(), UniformMKLClassifier(), UniformMKLRegressor()]
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_constructor_contract(estimator):
+    params = estimator.get_params()
+    common = {"kernels": "auto", "C": 1.0, "normalize": "multiplicative", "standardize": True, "tol": 1e-3}
+    common |= {"max_iter": 500, "random_state": None, "n_jobs": None, "verbose": 0, "memory": None}
+    assert common.items() <= params.items()
+    if estimator.__sklearn_tags__().estimator_type == "classifier":
+        own = {"loss": "hinge", "class_weight": None, "multi_class": "ovr", "shared_weights": False}
+        assert own.items() <= params.items()
+    else:
+        assert params["loss"] == "epsilon_insensitive" and params["epsilon"] is None
+    if type(estimator).__name__.startswith("GMKL"):
+        assert {"v": 0.5, "p": 2.0, "solver": "level"}.items() <= params.items()
+
+
+def test_tags_follow_the_kernels():
+    raw, ready = GMKLClassifier().__sklearn_tags__(), GMKLClassifier("precomputed").__sklearn_tags__()
+    assert not raw.input_tags.pairwise and not raw.input_tags.three_d_array and raw.input_tags.dict
+    assert ready.input_tags.pairwise and ready.input_tags.three_d_array and not ready.input_tags.dict
+    for tags in (raw, ready):
+        assert tags.target_tags.required and not tags.input_tags.sparse and not tags.input_tags.allow_nan

@@ -51,6 +51,8 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
         X, y = validate_data(estimator, X, y, y_numeric=numeric, **_TABLE)
         if hasattr(estimator, "feature_names_in_"):
             columns = [str(name) for name in estimator.feature_names_in_]
+    if columns is not None and len(set(columns)) < len(columns):
+        raise ValueError(f"column `{next(c for c in columns if columns.count(c) > 1)}` is there more than once")
     weight = _weights(sample_weight, X.shape[0])
     data = Training(X, y, weight, columns, views)
     # Standardisation, kernel scales and automatic widths must not see a row that counts for nothing. A precomputed
@@ -72,6 +74,16 @@ def read_features(estimator: Any, X: Any) -> np.ndarray:
     if missing or not expected or len(columns) != len(expected):
         raise ValueError(f"views with columns {expected} are expected, got {columns}")
     return np.ascontiguousarray(X[:, [columns.index(name) for name in expected]])
+
+
+def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, int, int]] | None]:
+    """Checks a table that belongs to no estimator: numbers, column names and views."""
+    if _is_views(X):
+        return _join(X)
+    _refuse_text_columns(X)
+    names = list(getattr(X, "columns", []))
+    columns = names if names and all(isinstance(name, str) for name in names) else None
+    return check_array(X, input_name="X", **_TABLE), columns, None
 
 
 def read_block(estimator: Any, X: Any) -> np.ndarray:

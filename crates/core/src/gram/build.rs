@@ -3,12 +3,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Factor, Gram, GramSet, Stack, check,
-    factor::RankLimit,
-    packed::Packed,
-    set::Stored,
-};
+use super::{Factor, Gram, GramSet, Stack, check, factor::RankLimit, packed::Packed, set::Stored};
 use crate::{
     Error, Result,
     data::Dataset,
@@ -274,10 +269,8 @@ impl<'a> Assembly<'a> {
             self.bytes,
             "raise the budget, use fewer kernels or rows, or smoother kernels (wider ones have lower rank)",
         )?;
-        let dense: Vec<Built> = missing
-            .par_iter()
-            .map(|(_, name, raw)| self.options.dense(*raw, name, single))
-            .collect::<Result<_>>()?;
+        let dense: Vec<Built> =
+            missing.par_iter().map(|(_, name, raw)| self.options.dense(*raw, name, single)).collect::<Result<_>>()?;
         for ((at, ..), term) in missing.iter().zip(dense) {
             self.built[*at] = Some(term);
         }
@@ -325,10 +318,12 @@ impl GramSet {
             pairs.sort_unstable();
             pairs.dedup();
             for pair in pairs {
-                let of_pair: Vec<usize> = members.iter().copied().filter(|&t| kernels[t].function.pair() == pair).collect();
+                let of_pair: Vec<usize> =
+                    members.iter().copied().filter(|&t| kernels[t].function.pair() == pair).collect();
                 // One column is cheaper to recompute than to look up; a table must leave room for the terms.
                 let table_bytes = 8 * (n as u64) * (n as u64);
-                let worth = columns.len() > 1 && of_pair.len() > 1 && assembly.bytes + 2 * table_bytes <= options.budget.bytes;
+                let worth =
+                    columns.len() > 1 && of_pair.len() > 1 && assembly.bytes + 2 * table_bytes <= options.budget.bytes;
                 let table = worth.then(|| pair_table(pair, &scope));
                 let raws: Vec<Computed<'_>> = of_pair
                     .iter()
@@ -349,8 +344,11 @@ impl GramSet {
         for first in (0..stack.terms).step_by(LINE) {
             let kernels = stack.kernels(first..(first + LINE).min(stack.terms));
             kernels.par_iter().zip(&names[first..]).try_for_each(|(k, name)| check::symmetric(k, name).map(|_| ()))?;
-            let batch: Vec<(usize, &str, &dyn Raw)> =
-                kernels.iter().enumerate().map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw)).collect();
+            let batch: Vec<(usize, &str, &dyn Raw)> = kernels
+                .iter()
+                .enumerate()
+                .map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw))
+                .collect();
             assembly.add(&batch)?;
             kernels.par_iter().enumerate().try_for_each(|(i, k)| match &assembly.built[first + i] {
                 Some(Built { term: Stored::Factor(f), .. }) => probe(k, f, options.normalize, &names[first + i]),
@@ -399,7 +397,12 @@ impl Stack<'_> {
 }
 
 /// Normalised kernel values of the rows of `x` against the rows of `train` (`None`: of `x` against itself), a matrix per kernel.
-pub fn gram_block(x: &Dataset, train: Option<&Dataset>, kernels: &[KernelSpec], normalize: Normalize) -> Result<Vec<Matrix>> {
+pub fn gram_block(
+    x: &Dataset,
+    train: Option<&Dataset>,
+    kernels: &[KernelSpec],
+    normalize: Normalize,
+) -> Result<Vec<Matrix>> {
     kernels
         .par_iter()
         .map(|spec| {

@@ -96,7 +96,12 @@ impl GramSet {
         let mut rest = active.as_slice();
         while !rest.is_empty() {
             let mut depth = 0;
-            let take = rest.iter().take_while(|(_, f)| (depth == 0 || depth + f.rank() <= DEPTH) && { depth += f.rank(); true });
+            let take = rest.iter().take_while(|(_, f)| {
+                (depth == 0 || depth + f.rank() <= DEPTH) && {
+                    depth += f.rank();
+                    true
+                }
+            });
             let (now, later) = rest.split_at(take.count());
             rest = later;
             self.add_panel(now, out);
@@ -110,16 +115,18 @@ impl GramSet {
         }
         let mut plain = vec![0.0; n * depth];
         let mut weighted = vec![0.0; n * depth];
-        plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(|(i, (plain, weighted))| {
-            let mut at = 0;
-            for (w, f) in terms {
-                for &x in f.rows.row(i) {
-                    plain[at] = x;
-                    weighted[at] = w * x;
-                    at += 1;
+        plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(
+            |(i, (plain, weighted))| {
+                let mut at = 0;
+                for (w, f) in terms {
+                    for &x in f.rows.row(i) {
+                        plain[at] = x;
+                        weighted[at] = w * x;
+                        at += 1;
+                    }
                 }
-            }
-        });
+            },
+        );
         out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
             let (first, count) = (b * ROWS, rows.len() / n);
             gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
@@ -128,7 +135,13 @@ impl GramSet {
 }
 
 /// out_i += weight · s_i · row_i · s on the lower triangle.
-fn accumulate_rows(n: usize, out: &mut Gram, weight: f64, scale: Option<&[f64]>, row: impl Fn(usize, f64, &mut [f64]) + Sync) {
+fn accumulate_rows(
+    n: usize,
+    out: &mut Gram,
+    weight: f64,
+    scale: Option<&[f64]>,
+    row: impl Fn(usize, f64, &mut [f64]) + Sync,
+) {
     out.data_mut().par_chunks_mut(n).enumerate().for_each(|(i, out)| match scale {
         None => row(i, weight, &mut out[..=i]),
         Some(s) => {

@@ -39,7 +39,8 @@ impl Combined {
                 Ok(Self::Factor(out))
             }
             _ => {
-                let remedy = "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
+                let remedy =
+                    "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
                 room.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
                 Ok(Self::Dense(grams.combine(weights)))
             }

@@ -35,12 +35,20 @@ impl Machine for Smo {
 }
 
 impl Smo {
-    fn run<R: Rows>(&self, kernel: &Combined, mut rows: R, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Solution {
+    fn run<R: Rows>(
+        &self,
+        kernel: &Combined,
+        mut rows: R,
+        task: &Task<'_>,
+        start: Option<&[f64]>,
+        stop: Stop,
+    ) -> Solution {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
         let f = if start.is_some() { kernel.times(&a) } else { vec![0.0; n] };
         let mut state = State::new(task, kernel.diagonal(), a, &f, self.kink);
-        let spread = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
+        let spread =
+            |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
         let scale = (0.5 * spread(task.y)).max(f64::MIN_POSITIVE);
         let mut tolerance = 1e-2 * scale;
         let mut steps_left = 1000 * n + 10_000_000;
@@ -196,8 +204,20 @@ impl State {
         }
         let step = step.unwrap_or(at - slope / curvature).min(limit);
         // Bounds and kinks are reached exactly, so that a multiplier at a bound is recognised as such.
-        self.a[i] = if step == room_i { self.high[i] } else if step == -ai { 0.0 } else { ai + step };
-        self.a[j] = if step == room_j { self.low[j] } else if step == aj { 0.0 } else { aj - step };
+        self.a[i] = if step == room_i {
+            self.high[i]
+        } else if step == -ai {
+            0.0
+        } else {
+            ai + step
+        };
+        self.a[j] = if step == room_j {
+            self.low[j]
+        } else if step == aj {
+            0.0
+        } else {
+            aj - step
+        };
         step
     }
 
@@ -312,7 +332,10 @@ mod tests {
             let dense = smo.solve(&Combined::Dense(k.clone()), &task, None, stop).unwrap();
             assert!(dense.gap() >= 0.0 && dense.gap() <= 1e-8 * dense.primal);
             assert!(dense.a.iter().sum::<f64>().abs() < 1e-9);
-            assert!((0..n).all(|i| { let (l, h) = loss.dual_interval(y[i]); dense.a[i] >= l * cost[i] && dense.a[i] <= h * cost[i] }));
+            assert!((0..n).all(|i| {
+                let (l, h) = loss.dual_interval(y[i]);
+                dense.a[i] >= l * cost[i] && dense.a[i] <= h * cost[i]
+            }));
             let warm = smo.solve(&Combined::Dense(k), &task, Some(&dense.a), stop).unwrap();
             assert!((warm.primal - dense.primal).abs() <= 1e-8 * dense.primal);
             // The Cholesky factor of K + tiny ridge is a factor of (nearly) the same kernel.

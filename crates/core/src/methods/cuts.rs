@@ -286,9 +286,8 @@ impl Linearised {
     fn solve(&self, at: &InteriorPoint<'_>, row_target: &[f64], theta_target: &[f64]) -> Step {
         let (t, rows, q) = (at.cuts(), at.slack.len(), at.theta.len());
         // e = −dual residual + target/θ − z, already multiplied by D^{-1/2}.
-        let e: Vec<f64> = (0..q)
-            .map(|m| self.root[m] * (theta_target[m] / at.theta[m] - at.z[m] - self.dual[m]))
-            .collect();
+        let e: Vec<f64> =
+            (0..q).map(|m| self.root[m] * (theta_target[m] / at.theta[m] - at.z[m] - self.dual[m])).collect();
         let mut x: Vec<f64> = (0..rows)
             .map(|i| row_target[i] / at.multiplier[i] - at.slack[i] - self.primal[i] - dot(self.half.row(i), &e))
             .collect();

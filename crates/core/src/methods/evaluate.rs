@@ -107,7 +107,8 @@ impl<'a> Run<'a> {
         let p = self.problem;
         let kernel = Combined::new(p.grams, &theta, p.room, p.machine.likes_small_factors())?;
         // A tenth of the gap still open: exact enough to make progress, no more. The first visit knows no gap.
-        let relative = if self.gap().is_finite() { 0.1 * self.gap().clamp(p.tol, 0.1) } else { 1e-3_f64.max(0.1 * p.tol) };
+        let relative =
+            if self.gap().is_finite() { 0.1 * self.gap().clamp(p.tol, 0.1) } else { 1e-3_f64.max(0.1 * p.tol) };
         let stop = Stop { absolute: 1e-13 * self.scale, relative };
         let solution = p.machine.solve(&kernel, &p.task, start.map(|s| s.solution.a.as_slice()), stop)?;
         let square = dot(&solution.a, &solution.a);
@@ -160,8 +161,7 @@ impl<'a> Run<'a> {
             (false, true) => Status::Stopped,
             (false, false) => Status::MaxIterations,
         };
-        let certificate =
-            Certificate { primal: upper, dual: self.lower, gap, status, iterations: self.trace.len() };
+        let certificate = Certificate { primal: upper, dual: self.lower, gap, status, iterations: self.trace.len() };
         Ok(Fit { weights: best.theta, dual: best.solution.a, bias: best.solution.bias, certificate, trace: self.trace })
     }
 }

@@ -1,135 +1,34 @@
-//! The registry of methods and the way from data to model.
+//! Methods and the way from data to model. The registry here is the only place where names become methods.
 
-use serde::{Deserialize, Serialize};
+mod alternating;
+mod catalogue;
+mod cuts;
+mod evaluate;
+mod level;
+mod search;
+mod spec;
+mod train;
+mod uniform;
 
-use crate::{
-    Model, Result,
-    data::{Dataset, Target},
-    gram::{Stack, Storage},
-    kernels::Normalize,
-    trace::Observer,
-};
+pub use catalogue::{MethodInfo, catalogue};
+pub use cuts::Cuts;
+pub use evaluate::{Point, Problem};
+pub use search::{Search, grid_search};
+pub use spec::{ClassWeight, LossName, MethodSpec, Solver, TrainSpec};
+pub use train::{Prepared, train, train_precomputed};
 
-/// How kernel weights are found: the names users type.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
-pub enum MethodSpec {
-    /// Equal weights 1/M.
-    Uniform {},
-    /// Elastic-net constraint v Σθ + (1−v) Σθ^p ≤ 1.
-    Gmkl {
-        /// Between 0 (ℓp) and 1 (L1).
-        v: f64,
-        /// At least 1; 2 in the paper.
-        p: f64,
-        /// How it is solved.
-        solver: Solver,
-    },
-}
+pub use crate::gram::Storage;
+use crate::{Result, model::Fit, trace::Observer, weights::ElasticNet};
 
-/// Roads to the same optimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Solver {
-    /// Cutting planes with projections onto level sets.
-    #[default]
-    Level,
-    /// Machine and closed-form weights in turn.
-    Alternating,
-}
-
-/// Losses users can name; `None` in [`TrainSpec`] means hinge for classes, epsilon-insensitive for values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LossName {
-    /// max(0, 1 − y f)
-    Hinge,
-    /// max(0, |f − y| − ε)
-    EpsilonInsensitive,
-    /// ½ (f − y)²
-    Squared,
-}
-
-/// How classes are weighted against each other.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClassWeight {
-    /// Every sample costs the same.
-    #[default]
-    None,
-    /// n / (classes · count): rare classes cost more.
-    Balanced,
-    /// A factor per class name; classes not named keep 1.
-    Given(Vec<(String, f64)>),
-}
-
-/// Everything a fit is asked for. One struct serves the library, the program, Python and the model file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrainSpec {
-    /// How weights are found.
-    pub method: MethodSpec,
-    /// The bank, in the kernel language.
-    pub kernels: String,
-    /// How base kernels are scaled.
-    pub normalize: Normalize,
-    /// Bring columns to mean 0, deviation 1 (training rows); ignored for ready-made kernels.
-    pub standardize: bool,
-    /// Price of the sum of losses.
-    pub c: f64,
-    /// The loss.
-    pub loss: Option<LossName>,
-    /// Half-width of the tube; `None` means 0.1·std(y).
-    pub epsilon: Option<f64>,
-    /// Per-class factors on C.
-    pub class_weight: ClassWeight,
-    /// Relative duality gap to reach.
-    pub tol: f64,
-    /// Outer iterations at most.
-    pub max_iter: usize,
-    /// Storage of kernel matrices.
-    pub storage: Storage,
-    /// Memory budget in bytes; `None` means half the machine's memory.
-    pub memory: Option<u64>,
-}
-
-impl Default for TrainSpec {
-    fn default() -> Self {
-        Self {
-            method: MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Level },
-            kernels: "auto".into(),
-            normalize: Normalize::Multiplicative,
-            standardize: true,
-            c: 1.0,
-            loss: None,
-            epsilon: None,
-            class_weight: ClassWeight::None,
-            tol: 1e-3,
-            max_iter: 500,
-            storage: Storage::Auto,
-            memory: None,
+impl MethodSpec {
+    /// Finds kernel weights.
+    pub fn fit(&self, problem: &Problem<'_>, observer: &mut dyn Observer) -> Result<Fit> {
+        match *self {
+            Self::Uniform {} => uniform::fit(problem, observer),
+            Self::Gmkl { v, p, solver: Solver::Level } => level::fit(problem, &ElasticNet::new(v, p)?, observer),
+            Self::Gmkl { v, p, solver: Solver::Alternating } => {
+                alternating::fit(problem, &ElasticNet::new(v, p)?, observer)
+            }
         }
     }
-}
-
-/// Fits a table.
-pub fn train(
-    _data: &Dataset,
-    _target: &Target,
-    _sample_weight: Option<&[f64]>,
-    _spec: &TrainSpec,
-    _observer: &mut dyn Observer,
-) -> Result<Model> {
-    unimplemented!()
-}
-
-/// Fits ready-made Gram matrices, `stack` of shape (n, n, M).
-pub fn train_precomputed(
-    _stack: Stack<'_>,
-    _target: &Target,
-    _sample_weight: Option<&[f64]>,
-    _spec: &TrainSpec,
-    _observer: &mut dyn Observer,
-) -> Result<Model> {
-    unimplemented!()
 }

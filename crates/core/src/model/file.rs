@@ -9,12 +9,7 @@
 //!
 //! The checksum covers the whole file with its own eight digits set to zeros, so a truncated or altered file is refused.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::Write as _,
-    path::Path,
-};
+use std::{collections::BTreeMap, fs::File, io::Write as _, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +124,12 @@ impl Model {
         let mut tensors = Tensors::default();
         let p = &self.predictor;
         tensors.put_index("row_ids".into(), &p.row_ids);
-        tensors.put("rows".into(), "F64", vec![p.rows.rows(), p.rows.cols()], p.rows.data().iter().map(|v| v.to_le_bytes()));
+        tensors.put(
+            "rows".into(),
+            "F64",
+            vec![p.rows.rows(), p.rows.cols()],
+            p.rows.data().iter().map(|v| v.to_le_bytes()),
+        );
         let mut machines = Vec::new();
         for (k, (m, decision)) in self.machines.iter().zip(&p.decisions).enumerate() {
             tensors.put_f64(format!("weights.{k}"), &m.weights);
@@ -184,18 +184,21 @@ impl Model {
         bytes.extend_from_slice(json.as_bytes());
         bytes.extend_from_slice(&tensors.bytes);
         let digits = format!("{:08x}", crc32fast::hash(&bytes));
-        let at = checksum_position(&json).ok_or_else(|| Error::numerical("writing the model", "no place for the checksum"))?;
+        let at = checksum_position(&json)
+            .ok_or_else(|| Error::numerical("writing the model", "no place for the checksum"))?;
         bytes[8 + at..8 + at + digits.len()].copy_from_slice(digits.as_bytes());
         Ok(bytes)
     }
 
     /// Reads what [`Model::to_bytes`] wrote; refuses anything altered or truncated.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(|| broken("it is shorter than its first field"))?;
+        let (length, rest) =
+            bytes.split_first_chunk::<8>().ok_or_else(|| broken("it is shorter than its first field"))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
         let json = rest.get(..length).ok_or_else(|| broken("it ends inside its header (truncated?)"))?;
         let json = std::str::from_utf8(json).map_err(|_| broken("its header is not text"))?;
-        let index: Index = serde_json::from_str(json).map_err(|e| broken(&format!("its header cannot be read ({e})")))?;
+        let index: Index =
+            serde_json::from_str(json).map_err(|e| broken(&format!("its header cannot be read ({e})")))?;
         if index.metadata.format != "mercer" {
             return Err(broken("its header does not say `mercer`"));
         }
@@ -265,7 +268,8 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     }
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
     let rows = tensors.take_f64("rows")?;
-    let rows = if rows.is_empty() { Matrix::default() } else { Matrix::new(row_ids.len(), header.columns.len(), rows)? };
+    let rows =
+        if rows.is_empty() { Matrix::default() } else { Matrix::new(row_ids.len(), header.columns.len(), rows)? };
     let (mut machines, mut decisions) = (Vec::new(), Vec::new());
     for (k, m) in header.machines.into_iter().enumerate() {
         let at = tensors.take_index(&format!("term_rows.{k}"), row_ids.len())?;

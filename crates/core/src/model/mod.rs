@@ -161,9 +161,16 @@ impl Model {
     /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
     pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
         let Input::Precomputed { n_train, kernels } = &self.input else {
-            return Err(Error::data("model", "it was fitted on a table", "give the table's columns, not kernel values"));
+            return Err(Error::data(
+                "model",
+                "it was fitted on a table",
+                "give the table's columns, not kernel values",
+            ));
         };
-        if block.cols != *n_train || block.terms != kernels.len() || block.data.len() != block.rows * block.cols * block.terms {
+        if block.cols != *n_train
+            || block.terms != kernels.len()
+            || block.data.len() != block.rows * block.cols * block.terms
+        {
             return Err(Error::shape(
                 "kernel values",
                 format!("(rows, {n_train}, {})", kernels.len()),
@@ -172,7 +179,11 @@ impl Model {
         }
         if let Some(at) = block.data.iter().position(|v| !v.is_finite()) {
             let row = at / (block.cols * block.terms);
-            return Err(Error::data("kernel values", format!("row {} has {}", row + 1, block.data[at]), "they must be finite"));
+            return Err(Error::data(
+                "kernel values",
+                format!("row {} has {}", row + 1, block.data[at]),
+                "they must be finite",
+            ));
         }
         Ok(self.predictor.evaluate_precomputed(block))
     }

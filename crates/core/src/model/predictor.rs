@@ -97,6 +97,11 @@ impl Predictor {
         Self { columns, row_ids, rows, spherical: normalize == Normalize::Spherical, decisions }
     }
 
+    /// Replaces row numbers by `names[number]`: training may have left rows out.
+    pub fn rename_rows(&mut self, names: &[usize]) {
+        self.row_ids.iter_mut().for_each(|i| *i = names[*i]);
+    }
+
     /// Training columns that are needed, by index.
     pub fn columns(&self) -> &[usize] {
         &self.columns
@@ -164,8 +169,7 @@ enum ReadyBasis {
 impl<'a> Ready<'a> {
     fn new(predictor: &Predictor, term: &'a Term, kernels: &'a [KernelSpec]) -> Self {
         let spec = &kernels[term.kernel];
-        let columns: Vec<usize> =
-            spec.columns.iter().map(|c| predictor.columns.partition_point(|u| u < c)).collect();
+        let columns: Vec<usize> = spec.columns.iter().map(|c| predictor.columns.partition_point(|u| u < c)).collect();
         let (basis, coef) = match &term.basis {
             TermBasis::Samples { at, coef } => {
                 (ReadyBasis::Samples(predictor.rows.select_rows(at).select_cols(&columns)), coef)

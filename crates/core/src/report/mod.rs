@@ -1,1 +1,180 @@
-//! Later.
+//! What a run has to say, as plain data, and the two ways of saying it: an aligned text [`table`] and one
+//! self-contained [`html`] page. Nothing here prints, reads a clock or reaches for the network: the same data give the
+//! same bytes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Model,
+    model::{Machine, Task},
+    trace::{IterRecord, Status},
+};
+
+mod html;
+mod svg;
+mod table;
+mod words;
+
+pub use html::html;
+pub use table::table;
+pub use words::{gap, learned, seconds, significant, wilson};
+
+/// Everything a page shows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReportData {
+    /// Heading of the page.
+    pub title: String,
+    /// The exact command that made it.
+    pub command: String,
+    /// Version of mercer.
+    pub version: String,
+    /// The data in words: label and value, e.g. `("rows", "150")`.
+    pub data: Vec<(String, String)>,
+    /// One row per fitted method.
+    pub methods: Vec<MethodRow>,
+    /// Kernel weights, one panel per method.
+    pub weights: Vec<WeightPanel>,
+    /// Convergence, one line per fit.
+    pub traces: Vec<TraceLine>,
+    /// Where the predictions go wrong.
+    pub outcome: Option<Outcome>,
+    /// Things the reader should know, in plain words.
+    pub warnings: Vec<String>,
+}
+
+/// A measured quality.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// E.g. `test accuracy`.
+    pub name: String,
+    /// The measured value.
+    pub value: f64,
+    /// A 95 % interval, where one is known.
+    pub interval: Option<(f64, f64)>,
+    /// Whether larger is better.
+    pub higher_is_better: bool,
+}
+
+/// One line of the comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MethodRow {
+    /// Method with its parameters, e.g. `gmkl v=0.5`.
+    pub method: String,
+    /// How good its predictions are.
+    pub score: Option<Score>,
+    /// Kernels with a non-zero weight in some machine.
+    pub selected: usize,
+    /// Kernels on offer.
+    pub total: usize,
+    /// The largest relative duality gap over machines; `None` where the method has none.
+    pub gap: Option<f64>,
+    /// The worst machine's.
+    pub status: Status,
+    /// Wall seconds of the fit.
+    pub seconds: f64,
+}
+
+/// The weights one method gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WeightPanel {
+    /// Method with its parameters.
+    pub method: String,
+    /// What each machine decides, e.g. class names; one entry per row of `weights`.
+    pub machines: Vec<String>,
+    /// Kernel names.
+    pub kernels: Vec<String>,
+    /// `weights[machine][kernel]`.
+    pub weights: Vec<Vec<f64>>,
+}
+
+/// The convergence of one fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceLine {
+    /// Method, and machine where there are several.
+    pub method: String,
+    /// One record per outer iteration.
+    pub records: Vec<IterRecord>,
+}
+
+/// Where predictions and truth differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Counts of true class (row) against predicted class (column).
+    Confusion {
+        /// Which fit, on which rows.
+        label: String,
+        /// Class names.
+        classes: Vec<String>,
+        /// `counts[true][predicted]`.
+        counts: Vec<Vec<usize>>,
+    },
+    /// Pairs of true and predicted value.
+    Residuals {
+        /// Which fit, on which rows.
+        label: String,
+        /// `(true, predicted)`.
+        pairs: Vec<(f64, f64)>,
+    },
+}
+
+impl MethodRow {
+    /// The row of a fitted model.
+    pub fn new(method: &str, model: &Model, score: Option<Score>) -> Self {
+        let total = model.kernel_names().len();
+        let selected = (0..total).filter(|&m| model.machines.iter().any(|k| k.weights[m] != 0.0)).count();
+        let gaps = model.machines.iter().map(|k| k.certificate.gap);
+        Self {
+            method: method.into(),
+            score,
+            selected,
+            total,
+            gap: gaps.reduce(f64::max).filter(|g| g.is_finite()),
+            status: model.machines.iter().map(|k| k.certificate.status).max().unwrap_or(Status::Stopped),
+            seconds: model.seconds,
+        }
+    }
+}
+
+impl WeightPanel {
+    /// The weights of a fitted model.
+    pub fn new(method: &str, model: &Model) -> Self {
+        Self {
+            method: method.into(),
+            machines: machine_names(model),
+            kernels: model.kernel_names().into_iter().map(String::from).collect(),
+            weights: model.machines.iter().map(|k| k.weights.clone()).collect(),
+        }
+    }
+
+    /// Every kernel with its mean weight over machines, largest first; ties keep the kernels' order.
+    pub fn ranked(&self) -> Vec<(usize, f64)> {
+        let machines = self.weights.len().max(1) as f64;
+        let mean = |m: usize| self.weights.iter().filter_map(|w| w.get(m)).sum::<f64>() / machines;
+        let mut ranked: Vec<(usize, f64)> = (0..self.kernels.len()).map(|m| (m, mean(m))).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
+    }
+}
+
+/// Convergence lines of a fitted model, one per machine.
+pub fn trace_lines(method: &str, model: &Model) -> Vec<TraceLine> {
+    let several = model.machines.len() > 1;
+    let line = |(name, machine): (String, &Machine)| TraceLine {
+        method: if several { format!("{method}, {name}") } else { method.into() },
+        records: machine.trace.clone(),
+    };
+    machine_names(model).into_iter().zip(&model.machines).map(line).collect()
+}
+
+/// What each machine decides: the positive class, or nothing to name in a regression.
+fn machine_names(model: &Model) -> Vec<String> {
+    match &model.task {
+        Task::Classification { classes } if model.machines.len() == classes.len() => classes.clone(),
+        Task::Classification { classes } if model.machines.len() == 1 => classes.iter().skip(1).cloned().collect(),
+        _ => (1..=model.machines.len()).map(|k| format!("machine {k}")).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! A fitted model in words and as JSON.
+
+use std::fmt::Write as _;
+
+use mercer::{
+    Model,
+    model::{Certificate, Input, Task},
+    report::{self, MethodRow, WeightPanel, significant, table},
+};
+use serde_json::{Value, json};
+
+/// Kernels listed unless all are asked for.
+const SHOWN: usize = 20;
+
+/// The method with its parameters, as the model recorded them: `gmkl v=0.5 p=2 solver=level`.
+pub fn method(model: &Model) -> String {
+    let Some(Value::Object(method)) = model.spec.get("method") else { return "unknown method".into() };
+    let name = method.get("name").and_then(Value::as_str).unwrap_or("unknown method");
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), |x| x.to_string()),
+        other => other.to_string(),
+    };
+    let parameters = method.iter().filter(|(key, _)| *key != "name").map(|(k, v)| format!(" {k}={}", plain(v)));
+    std::iter::once(name.to_string()).chain(parameters).collect()
+}
+
+/// Everything `inspect` shows.
+pub fn text(model: &Model, all: bool) -> String {
+    let row = MethodRow::new(&method(model), model, None);
+    let panel = WeightPanel::new(&row.method, model);
+    let mut out = format!("{}\n\n", summary(model, &row));
+    out += &weights(&panel, all);
+    out += "\n";
+    out += &certificate(model, &panel);
+    for warning in &model.warnings {
+        let _ = write!(out, "\nwarning: {warning}");
+    }
+    if !model.warnings.is_empty() {
+        out += "\n";
+    }
+    out
+}
+
+fn summary(model: &Model, row: &MethodRow) -> String {
+    let task = match &model.task {
+        Task::Classification { classes } => format!("classes {}", classes.join(", ")),
+        Task::Regression => "a number".into(),
+    };
+    let expects = match &model.input {
+        Input::Table { columns, standardizer, .. } => {
+            let scaled = if standardizer.is_some() { "standardised by the model" } else { "used as they are" };
+            format!("{}, {scaled}", list(columns))
+        }
+        Input::Precomputed { n_train, kernels } => format!("{} kernels against {n_train} training rows", kernels.len()),
+    };
+    let setting = |key: &str| model.spec.get(key).map_or_else(|| "–".into(), ToString::to_string).replace('"', "");
+    let facts = [
+        ("method", row.method.clone()),
+        ("predicts", task),
+        ("expects", expects),
+        ("kernels", format!("{} of {} selected; bank: {}", row.selected, row.total, setting("kernels"))),
+        ("settings", format!("C {}, normalize {}, tol {}", setting("c"), setting("normalize"), setting("tol"))),
+        (
+            "fitted on",
+            format!("{} rows in {}, mercer {}", model.n_samples, report::seconds(model.seconds), model.version),
+        ),
+        ("storage", format!("{} (budget {})", model.storage.0, size(model.storage.1))),
+    ];
+    facts.map(|(label, value)| format!("{label:<10} {value}")).join("\n")
+}
+
+/// Weights, largest first; a column per machine.
+pub fn weights(panel: &WeightPanel, all: bool) -> String {
+    let ranked = panel.ranked();
+    let total = ranked.len();
+    let mut chosen: Vec<usize> = ranked.into_iter().map(|(m, _)| m).collect();
+    if !all {
+        chosen.retain(|&m| panel.weights.iter().any(|w| w[m] != 0.0));
+    }
+    let (positive, shown) = (chosen.len(), if all { chosen.len() } else { chosen.len().min(SHOWN) });
+    let several = panel.weights.len() > 1;
+    let headers: Vec<&str> = std::iter::once("kernel")
+        .chain(if several { panel.machines.iter().map(String::as_str).collect() } else { vec!["weight"] })
+        .collect();
+    let line = |m: usize| {
+        let numbers = panel.weights.iter().map(|w| significant(w[m], 4));
+        std::iter::once(panel.kernels[m].clone()).chain(numbers).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = chosen[..shown].iter().map(|&m| line(m)).collect();
+    let mut out = table(&headers, &rows);
+    if positive > shown {
+        let _ = writeln!(out, "… and {} more with a weight", positive - shown);
+    }
+    if total > positive {
+        let _ = writeln!(out, "kernels with weight exactly 0: {}", total - positive);
+    }
+    out
+}
+
+fn certificate(model: &Model, panel: &WeightPanel) -> String {
+    let headers = ["machine", "objective", "lower bound", "gap", "status", "iterations", "support rows"];
+    let rows: Vec<Vec<String>> = panel
+        .machines
+        .iter()
+        .zip(&model.machines)
+        .map(|(name, machine)| {
+            let Certificate { primal, dual, gap, status, iterations } = machine.certificate;
+            vec![
+                name.clone(),
+                significant(primal, 8),
+                significant(dual, 8),
+                report::gap(Some(gap).filter(|g| g.is_finite())),
+                status.as_str().into(),
+                iterations.to_string(),
+                machine.support.len().to_string(),
+            ]
+        })
+        .collect();
+    table(&headers, &rows)
+}
+
+/// The same for machines; weights that are exactly zero only where `all` are asked for.
+pub fn value(model: &Model, all: bool) -> Value {
+    let row = MethodRow::new("", model, None);
+    let panel = WeightPanel::new("", model);
+    let ranked = panel.ranked();
+    let machine = |(name, machine): (&String, &mercer::model::Machine)| {
+        let weights: Vec<Value> = ranked
+            .iter()
+            .filter(|(m, _)| all || machine.weights[*m] != 0.0)
+            .map(|&(m, _)| json!({ "kernel": panel.kernels[m], "weight": machine.weights[m] }))
+            .collect();
+        json!({
+            "name": name,
+            "certificate": machine.certificate,
+            "intercept": machine.intercept,
+            "support_rows": machine.support.len(),
+            "weights": weights,
+        })
+    };
+    let columns = match &model.input {
+        Input::Table { columns, .. } => Some(columns),
+        Input::Precomputed { .. } => None,
+    };
+    json!({
+        "version": model.version,
+        "task": model.task,
+        "spec": model.spec,
+        "columns": columns,
+        "n_samples": model.n_samples,
+        "kernels": { "selected": row.selected, "total": row.total },
+        "gap": row.gap,
+        "status": row.status,
+        "seconds": model.seconds,
+        "storage": { "kind": model.storage.0, "budget_bytes": model.storage.1 },
+        "machines": panel.machines.iter().zip(&model.machines).map(machine).collect::<Vec<_>>(),
+        "warnings": model.warnings,
+    })
+}
+
+/// Names while they are few.
+fn list(columns: &[String]) -> String {
+    const FEW: usize = 8;
+    let mut text = format!("{} columns: {}", columns.len(), columns[..columns.len().min(FEW)].join(", "));
+    if columns.len() > FEW {
+        text += ", …";
+    }
+    text
+}
+
+fn size(bytes: u64) -> String {
+    let (mut size, mut unit) = (bytes as f64, 0);
+    while size >= 1024.0 && unit < 4 {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", significant(size, 3), ["B", "KiB", "MiB", "GiB", "TiB"][unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use mercer::{
+        kernels::{Function, KernelSpec},
+        model::Machine,
+        trace::Status,
+    };
+
+    use super::*;
+
+    fn model(classes: &[&str], weights: &[[f64; 3]]) -> Model {
+        let certificate =
+            Certificate { primal: 2.0, dual: 1.5, gap: 0.25, status: Status::MaxIterations, iterations: 9 };
+        let machine = |w: &[f64; 3]| Machine {
+            weights: w.to_vec(),
+            support: vec![0, 4],
+            dual_coef: vec![1.0, -1.0],
+            intercept: 0.5,
+            certificate,
+            trace: vec![],
+        };
+        let kernel =
+            |j: usize| KernelSpec { function: Function::Linear, columns: vec![j], name: format!("linear on x{j}") };
+        Model {
+            task: Task::Classification { classes: classes.iter().map(ToString::to_string).collect() },
+            input: Input::Table {
+                columns: (0..3).map(|j| format!("x{j}")).collect(),
+                standardizer: None,
+                kernels: (0..3).map(kernel).collect(),
+            },
+            spec: json!({ "method": { "name": "gmkl", "v": 0.5, "p": 2.0 }, "kernels": "linear on each", "c": 1.0 }),
+            machines: weights.iter().map(machine).collect(),
+            warnings: vec!["two columns are the same".into()],
+            n_samples: 5,
+            seconds: 0.5,
+            version: "0.1.0".into(),
+            storage: ("low-rank".into(), 3 << 30),
+        }
+    }
+
+    #[test]
+    fn text_lists_weights_certificate_and_warnings() {
+        let text = text(&model(&["no", "yes"], &[[0.25, 0.0, 0.75]]), false);
+        for part in [
+            "method     gmkl p=2 v=0.5",
+            "predicts   classes no, yes",
+            "kernels    2 of 3 selected; bank: linear on each",
+            "storage    low-rank (budget 3.00 GiB)",
+            "linear on x2  0.7500\nlinear on x0  0.2500\nkernels with weight exactly 0: 1",
+            "yes      2.0000000    1.5000000  2.5e-1  max_iterations           9             2",
+            "warning: two columns are the same",
+        ] {
+            assert!(text.contains(part), "{part}\n\n{text}");
+        }
+    }
+
+    #[test]
+    fn several_machines_have_a_column_each() {
+        let model = model(&["a", "b", "c"], &[[0.5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.1, 0.0, 0.0]]);
+        assert!(text(&model, true).contains("linear on x1       0      0       0"), "{}", text(&model, true));
+        let value = value(&model, false);
+        assert_eq!(value["machines"][1]["weights"], json!([{ "kernel": "linear on x2", "weight": 1.0 }]));
+        assert_eq!((&value["kernels"]["selected"], &value["status"]), (&json!(2), &json!("max_iterations")));
+    }
+}

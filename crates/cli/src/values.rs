@@ -1,0 +1,78 @@
+//! Texts of the command line as values.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mercer::{data::csv::TaskHint, methods::ClassWeight};
+use serde::de::DeserializeOwned;
+
+/// One of the names the library itself knows; a hyphen may stand for its underscore.
+pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(name.replace('-', "_").into()))
+}
+
+pub fn task() -> impl TypedValueParser<Value = TaskHint> {
+    PossibleValuesParser::new(["auto", "classify", "regress"]).map(|name| match name.as_str() {
+        "classify" => TaskHint::Classify,
+        "regress" => TaskHint::Regress,
+        _ => TaskHint::Auto,
+    })
+}
+
+pub fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=4096).contains(n)).ok_or_else(|| "expected a number from 1 to 4096".into())
+}
+
+pub fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
+    number.ok_or_else(|| "expected a positive number".into())
+}
+
+/// `4G`, `512M`, `1.5GiB`, `1000000`: powers of 1024.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_uppercase();
+    let unit = unit.trim_end_matches('B').trim_end_matches('I');
+    let power = ["", "K", "M", "G", "T"].iter().position(|u| *u == unit);
+    let size = power.zip(positive(digits).ok()).map(|(power, x)| x * (1u64 << (10 * power)) as f64);
+    size.filter(|s| (1.0..1e18).contains(s))
+        .map(|s| s as u64)
+        .ok_or_else(|| "expected a size such as 512M or 4G".into())
+}
+
+/// `balanced` or `name=factor,…`. The factor follows the last `=`, so names may hold one.
+pub fn class_weight(text: &str) -> Result<ClassWeight, String> {
+    if text == "balanced" {
+        return Ok(ClassWeight::Balanced);
+    }
+    let pair = |part: &str| {
+        let (name, factor) = part.rsplit_once('=').ok_or("expected `balanced` or name=factor,…")?;
+        let factor = positive(factor).map_err(|e| format!("class `{name}`: {e}"))?;
+        Ok((name.to_string(), factor))
+    };
+    text.split(',').map(pair).collect::<Result<_, String>>().map(ClassWeight::Given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, size) in [("1000", 1000), ("4G", 4 << 30), ("1.5k", 1536), ("512MiB", 512 << 20), ("2gb", 2 << 30)] {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "G", "-1G", "4X", "nan", "1e30", "4 G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn class_weights() {
+        assert_eq!(class_weight("balanced"), Ok(ClassWeight::Balanced));
+        let given = vec![("a=b".to_string(), 2.0), ("-1".to_string(), 0.5)];
+        assert_eq!(class_weight("a=b=2,-1=0.5"), Ok(ClassWeight::Given(given)));
+        assert!(class_weight("a").is_err() && class_weight("a=0").is_err() && class_weight("a=x").is_err());
+    }
+}

@@ -1,0 +1,415 @@
+//! Drives the built program over temporary files, as a user would.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use mercer::data::Rng;
+use serde_json::Value;
+
+/// A fresh folder for one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> &Self {
+        fs::write(self.0.join(name), text).unwrap();
+        self
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mercer"));
+        command.current_dir(&self.0).args(words(line));
+        command
+    }
+
+    fn run(&self, line: &str) -> Run {
+        Run::of(line, &self.command(line).output().unwrap())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Splits at spaces; `'…'` holds a word together.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    parts
+        .flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+        .map(String::from)
+        .collect()
+}
+
+struct Run {
+    line: String,
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Run {
+    fn of(line: &str, output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let run = Self {
+            line: line.into(),
+            code: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        };
+        assert!(!run.err.contains("panicked"), "{line}: {}", run.err);
+        run
+    }
+
+    fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}\n{}", self.line, self.out, self.err);
+        self
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{}: {e}\n{}", self.line, self.out))
+    }
+
+    /// Exit 2, nothing on standard output, one message that says `fragment`.
+    fn refuses(self, fragment: &str) -> Self {
+        let run = self.exits(2);
+        assert_eq!(run.out, "", "{}", run.line);
+        assert!(run.err.starts_with("error: ") && run.err.contains(fragment), "{}: {}", run.line, run.err);
+        assert_eq!(run.err.matches("error:").count(), 1, "{}", run.err);
+        run
+    }
+
+    fn refuses_in_one_line(self, fragment: &str) {
+        let run = self.refuses(fragment);
+        assert_eq!(run.err.lines().count(), 1, "{}: {}", run.line, run.err);
+    }
+}
+
+/// Two classes, inside and outside a circle in x1 and x2; x3 is noise.
+fn circle(n: usize, seed: u64) -> String {
+    let mut rng = Rng::new(seed);
+    let mut text = String::from("x1,x2,x3,class\n");
+    for _ in 0..n {
+        let x: [f64; 3] = std::array::from_fn(|_| 2.0 * rng.uniform() - 1.0);
+        let class = if x[0] * x[0] + x[1] * x[1] < 0.6 { "in" } else { "out" };
+        let _ = writeln!(text, "{},{},{},{class}", x[0], x[1], x[2]);
+    }
+    text
+}
+
+/// y = sin(3 a) + noise; b says nothing.
+fn wave(n: usize, seed: u64) -> String {
+    let mut rng = Rng::new(seed);
+    let mut text = String::from("a,b,weight,y\n");
+    for _ in 0..n {
+        let (a, b) = (2.0 * rng.uniform() - 1.0, rng.uniform());
+        let _ = writeln!(text, "{a},{b},{},{}", 0.5 + rng.uniform(), (3.0 * a).sin() + 0.05 * rng.normal());
+    }
+    text
+}
+
+/// Three classes, a third of the line each.
+fn thirds(n: usize) -> String {
+    let mut rng = Rng::new(5);
+    let mut text = String::from("x,z,kind\n");
+    for _ in 0..n {
+        let x = 3.0 * rng.uniform();
+        let _ = writeln!(text, "{x},{},{}", rng.uniform(), ["low", "\"mid, or so\"", "top"][x as usize]);
+    }
+    text
+}
+
+const BANK: &str = "--kernels 'rbf(0.5|1|2), poly(1..2) on all, each'";
+
+fn circle_fit(folder: &Folder) -> Run {
+    folder.write("train.csv", &circle(120, 1)).write("test.csv", &circle(80, 2));
+    folder.run(&format!("fit train.csv --target class -C 10 {BANK} -o m.mercer")).exits(0)
+}
+
+#[test]
+fn help_names_every_command_and_option() {
+    let folder = Folder::new("help");
+    let help = folder.run("--help").exits(0).out;
+    for command in ["demo", "fit", "predict", "score", "inspect", "methods", "kernels"] {
+        assert!(help.contains(&format!("  {command} ")), "{command}");
+        folder.run(&format!("{command} --help")).exits(0);
+    }
+    assert!(help.contains("Exit codes: 0 done; 1 tolerance not reached"));
+    let help = folder.run("fit --help").exits(0).out;
+    let options = "target method kernels v p solver loss epsilon normalize no-standardize class-weight task columns exclude \
+                   weight-column tol max-iter memory storage threads time-limit report strict json quiet verbose output";
+    for option in options.split_whitespace() {
+        assert!(help.contains(&format!("--{option}")), "{option}");
+    }
+    for line in
+        ["", "fitt", "fit", "fit a.csv --target y --loss hinges", "fit a.csv --target y --memory 4X", "score m d"]
+    {
+        folder.run(line).exits(2);
+    }
+    assert!(folder.run("--version").exits(0).out.starts_with("mercer "));
+}
+
+#[test]
+fn fit_inspect_predict_score_round_trip() {
+    let folder = Folder::new("round_trip");
+    let fit = circle_fit(&folder);
+    assert!(fit.out.contains("optimal") && fit.out.contains("model saved to m.mercer"), "{}", fit.out);
+    assert_eq!(fit.err, "", "no progress where nobody looks");
+    assert_eq!(folder.names(), ["m.mercer", "test.csv", "train.csv"], "no temporary file is left");
+
+    let inspect = folder.run("inspect m.mercer").exits(0).out;
+    assert!(inspect.contains("poly(2)") && inspect.contains("3 columns: x1, x2, x3"), "{inspect}");
+    let value = folder.run("inspect m.mercer --all --json").exits(0).json();
+    assert_eq!(value["status"], "optimal");
+    assert!(value["gap"].as_f64().unwrap() <= 1e-3);
+    assert_eq!(value["machines"][0]["weights"].as_array().unwrap().len(), 20);
+    assert_eq!(value["kernels"]["total"], 20);
+    assert_eq!(value["task"]["classes"], serde_json::json!(["in", "out"]));
+
+    let csv = folder.run("predict m.mercer test.csv --decision").exits(0).out;
+    assert_eq!((csv.lines().next(), csv.lines().count()), (Some("prediction,decision"), 81));
+    folder.run("predict m.mercer test.csv --decision -o out.csv").exits(0);
+    assert_eq!(fs::read_to_string(folder.0.join("out.csv")).unwrap(), csv);
+    let value = folder.run("predict m.mercer test.csv --json").exits(0).json();
+    assert_eq!(value["predictions"].as_array().unwrap().len(), 80);
+
+    let text = folder.run("score m.mercer test.csv --target class").exits(0).out;
+    assert!(["accuracy", "balanced accuracy", "AUC", "MCC", "F1"].iter().all(|m| text.contains(m)), "{text}");
+    let scores = folder.run("score m.mercer test.csv --target class --json").exits(0).json();
+    // A circle is what poly(2) draws exactly; one row in ten is far more than chance asks for.
+    assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.9, "{scores}");
+    assert!(scores["scores"]["auc"].as_f64().unwrap() > 0.95, "{scores}");
+}
+
+#[test]
+fn numbers_are_regressed_on_and_rows_can_be_weighted() {
+    let folder = Folder::new("regression");
+    folder.write("train.csv", &wave(120, 3)).write("test.csv", &wave(60, 4));
+    let line =
+        "fit train.csv --target y --weight-column weight --exclude b -C 10 --kernels 'rbf(0.5|1)' -o m.mercer --json";
+    let value = folder.run(line).exits(0).json();
+    assert_eq!(value["columns"], serde_json::json!(["a"]));
+    assert_eq!(value["task"]["kind"], "regression");
+    let scores = folder.run("score m.mercer test.csv --target y --json").exits(0).json();
+    assert!(scores["scores"]["r2"].as_f64().unwrap() > 0.9, "{scores}");
+    assert!(scores["scores"]["rmse"].as_f64().unwrap() < 0.2, "{scores}");
+    folder.run("fit train.csv --target y --columns a,b --loss squared -C 10 -o m2.mercer -q").exits(0);
+    assert_eq!(folder.run("inspect m2.mercer --json").exits(0).json()["columns"], serde_json::json!(["a", "b"]));
+}
+
+#[test]
+fn several_classes_have_a_machine_each() {
+    let folder = Folder::new("classes");
+    folder.write("train.csv", &thirds(90));
+    folder
+        .run("fit train.csv --target -1 -C 10 --class-weight 'low=2' --kernels 'rbf(0.5|1) on all, each' -o m.mercer")
+        .exits(0);
+    let value = folder.run("inspect m.mercer --json").exits(0).json();
+    assert_eq!(value["machines"].as_array().unwrap().len(), 3);
+    let csv = folder.run("predict m.mercer train.csv --decision").exits(0).out;
+    assert_eq!(csv.lines().next(), Some("prediction,decision_low,\"decision_mid, or so\",decision_top"));
+    assert!(csv.contains("\n\"mid, or so\","), "a class name with a comma is quoted");
+    let scores = folder.run("score m.mercer train.csv --target kind --json").exits(0).json();
+    assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.9 && scores["scores"]["macro_f1"].is_f64(), "{scores}");
+}
+
+#[test]
+fn reports_are_written_whole() {
+    let folder = Folder::new("reports");
+    circle_fit(&folder);
+    folder
+        .run(&format!("fit train.csv --target class {BANK} --method uniform --report fit.html -o u.mercer -q"))
+        .exits(0);
+    folder.run("inspect m.mercer --report inspect.html").exits(0);
+    for name in ["fit.html", "inspect.html"] {
+        let page = fs::read_to_string(folder.0.join(name)).unwrap();
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}");
+        assert!(page.contains("What was learned") && !page.contains("NaN"), "{name}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let folder = Folder::new("threads");
+    folder.write("train.csv", &circle(120, 1));
+    let [one, two] = ["1", "2"].map(|n| {
+        let line = format!("fit train.csv --target class -C 10 {BANK} --threads {n} --json -o m{n}.mercer");
+        folder.run(&line).exits(0).json()["machines"].clone()
+    });
+    assert_eq!(one, two);
+}
+
+#[test]
+fn not_converging_is_a_status_and_strict_makes_it_an_exit_code() {
+    let folder = Folder::new("strict");
+    folder.write("train.csv", &circle(120, 1));
+    let line = format!("fit train.csv --target class -C 10 {BANK} --max-iter 1 --tol 1e-10 -o m.mercer --json");
+    assert_eq!(folder.run(&line).exits(0).json()["status"], "max_iterations");
+    fs::remove_file(folder.0.join("m.mercer")).unwrap();
+    folder.run(&format!("{line} --strict")).exits(1);
+    folder.run("inspect m.mercer").exits(0);
+    let loose = format!("fit train.csv --target class {BANK} --strict -q -o m.mercer");
+    assert_eq!(folder.run(&loose).exits(0).out, "");
+}
+
+#[test]
+fn bad_data_are_refused() {
+    let folder = Folder::new("bad_data");
+    folder
+        .write("train.csv", &circle(40, 1))
+        .write("empty.csv", "")
+        .write("header.csv", "a,b,y\n")
+        .write("nan.csv", "a,b,y\n1,2,p\n2,nan,q\n3,4,p\n")
+        .write("text.csv", "a,city,y\n1,Rio,p\n2,Oslo,q\n3,Rio,p\n")
+        .write("one.csv", "a,b,y\n1,2,p\n2,3,p\n3,4,p\n")
+        .write("ragged.csv", "a,b,y\n1,2,p\n2,3\n")
+        .write("hole.csv", "a,b,y\n1,2,p\n2,3,\n");
+    let fit = |rest: &str| folder.run(&format!("fit {rest} -o m.mercer"));
+    fit("absent.csv --target y").refuses_in_one_line("absent.csv");
+    fit("train.csv --target klass").refuses_in_one_line("`klass`");
+    fit("train.csv --target class --exclude x9").refuses_in_one_line("`x9`");
+    fit("train.csv --target class --columns x1,class").refuses_in_one_line("`class`");
+    fit("train.csv --target class --weight-column x8").refuses_in_one_line("`x8`");
+    fit("empty.csv --target y").refuses_in_one_line("empty");
+    fit("header.csv --target y").refuses_in_one_line("no rows");
+    fit("nan.csv --target y").refuses_in_one_line("column `b`");
+    fit("text.csv --target y").refuses_in_one_line("column `city`");
+    fit("one.csv --target y").refuses_in_one_line("class");
+    fit("ragged.csv --target y").refuses_in_one_line("line 3");
+    fit("hole.csv --target y").refuses_in_one_line("row 2");
+    fit("train.csv --target class --task regress").refuses_in_one_line("`class`");
+    assert!(!folder.0.join("m.mercer").exists());
+}
+
+#[test]
+fn bad_requests_are_refused_before_any_work() {
+    let folder = Folder::new("bad_requests");
+    folder.write("train.csv", &circle(40, 1));
+    let fit = |rest: &str| folder.run(&format!("fit train.csv --target class {rest}"));
+    let kernels = fit("--kernels 'rbf(1'").refuses("rbf(1");
+    assert!(kernels.err.lines().last().unwrap().trim() == "^", "{}", kernels.err);
+    folder.run("kernels --check 'rbf(1) on nowhere'").refuses("^");
+    fit("-C 0").refuses_in_one_line("must be");
+    fit("--tol -1").exits(2);
+    fit("--tol 0").refuses_in_one_line("`tol`");
+    fit("--v 2").refuses_in_one_line("`v`");
+    fit("--p 0.5").refuses_in_one_line("`p`");
+    fit("--method unifrom").refuses_in_one_line("gmkl");
+    fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
+    fit("--loss epsilon_insensitive").refuses_in_one_line("loss");
+    fit("--class-weight 'inn=2'").refuses_in_one_line("inn");
+    fit("--memory 1K").refuses_in_one_line("memory");
+    fit("-o nowhere/m.mercer").refuses_in_one_line("nowhere");
+    fit("--report .").refuses_in_one_line("folder");
+    assert_eq!(folder.names(), ["train.csv"]);
+}
+
+#[test]
+fn broken_models_are_refused() {
+    let folder = Folder::new("broken_models");
+    circle_fit(&folder);
+    let bytes = fs::read(folder.0.join("m.mercer")).unwrap();
+    for at in [0, 1, 7, 8, 20, bytes.len() / 2, bytes.len() - 1] {
+        let mut altered = bytes.clone();
+        altered[at] ^= 0x20;
+        fs::write(folder.0.join("bad.mercer"), &altered).unwrap();
+        folder.run("inspect bad.mercer").refuses_in_one_line("bad.mercer");
+        fs::write(folder.0.join("bad.mercer"), &bytes[..at]).unwrap();
+        folder.run("predict bad.mercer test.csv").refuses_in_one_line("bad.mercer");
+    }
+    folder.run("inspect absent.mercer").refuses_in_one_line("absent.mercer");
+    folder.run("inspect train.csv").refuses_in_one_line("train.csv");
+}
+
+#[test]
+fn data_must_fit_the_model() {
+    let folder = Folder::new("misfit");
+    circle_fit(&folder);
+    folder.write("missing.csv", "x1,x3,class\n0,0,in\n").write("odd.csv", "x1,x2,x3,class\n0,0,0,in\n1,1,1,edge\n");
+    folder.run("predict m.mercer missing.csv").refuses_in_one_line("`x2`");
+    folder.run("score m.mercer odd.csv --target class").refuses_in_one_line("`edge`");
+    folder.run("score m.mercer odd.csv --target klass").refuses_in_one_line("`klass`");
+    folder.write("shuffled.csv", "id,x3,x1,x2\na,0,0,0\nb,0,1,1\n");
+    assert_eq!(folder.run("predict m.mercer shuffled.csv").exits(0).out, "prediction\nin\nout\n");
+}
+
+#[test]
+fn listings() {
+    let folder = Folder::new("listings");
+    let methods = folder.run("methods").exits(0).out;
+    assert!(methods.contains("gmkl") && methods.contains("uniform"), "{methods}");
+    let value = folder.run("methods --json").exits(0).json();
+    assert!(value["methods"].as_array().unwrap().iter().any(|m| m["name"] == "gmkl"));
+    assert!(folder.run("kernels").exits(0).out.contains("rbf(widths)"));
+    let canonical =
+        folder.run("kernels --check ' rbf( 1|2 ),linear  on each' --json").exits(0).json()["canonical"].clone();
+    let again = folder.run(&format!("kernels --check '{}'", canonical.as_str().unwrap())).exits(0).out;
+    assert_eq!(again.trim_end(), canonical.as_str().unwrap(), "the canonical form is its own canonical form");
+}
+
+#[test]
+fn demo_tells_the_columns_that_matter() {
+    let folder = Folder::new("demo");
+    let run = folder.run("demo --out r.html").exits(0);
+    for text in ["uniform", "gmkl v=0 (L2)", "gmkl v=0.5", "gmkl v=1 (L1)", "optimal", "report in r.html"] {
+        assert!(run.out.contains(text), "{text}\n{}", run.out);
+    }
+    assert_eq!(folder.names(), ["r.html"]);
+    assert!(fs::read_to_string(folder.0.join("r.html")).unwrap().contains("Confusion matrix"));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let folder = Folder::new("pipe");
+    for line in ["kernels", "methods --json", "--help"] {
+        let mut child = folder.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        Run::of(line, &child.wait_with_output().unwrap()).exits(0);
+    }
+}
+
+#[test]
+fn verbose_tells_of_every_iteration() {
+    let folder = Folder::new("verbose");
+    folder.write("train.csv", &circle(60, 1));
+    let run = folder.run(&format!("fit train.csv --target class -C 10 {BANK} -v -o m.mercer")).exits(0);
+    assert!(run.err.lines().next().unwrap().starts_with("iteration 1  objective "), "{}", run.err);
+    let limited = folder
+        .run(&format!("fit train.csv --target class -C 10 {BANK} --tol 1e-12 --time-limit 1e-6 --json -o m.mercer"));
+    assert_eq!(limited.exits(0).json()["stopped_by"], "time_limit");
+}
+
+/// The fit asks for a gap no computer reaches, so it is still running when the signal comes, which is after the first
+/// iteration has been reported.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_saves_the_best_model_so_far() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+
+    let folder = Folder::new("ctrl_c");
+    folder.write("train.csv", &circle(1000, 1));
+    let line = "fit train.csv --target class -C 100 --kernels paper --tol 1e-15 --max-iter 1000000 -v -o m.mercer";
+    let mut child = folder.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    err.read_line(&mut first).unwrap();
+    assert!(first.starts_with("iteration 1 "), "{first}");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    err.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("interrupted: saving the best model so far"), "{rest}");
+    assert_eq!(folder.run("inspect m.mercer --json").exits(0).json()["status"], "stopped");
+}

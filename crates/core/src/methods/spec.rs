@@ -1,0 +1,159 @@
+//! What a fit is asked for. One struct serves the library, the program, Python and the model file.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, gram::Storage, kernels::Normalize, weights::ElasticNet};
+
+/// How kernel weights are found: the names users type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+pub enum MethodSpec {
+    /// Equal weights 1/M.
+    Uniform {},
+    /// Elastic-net constraint v Σθ + (1−v) Σθ^p ≤ 1.
+    Gmkl {
+        /// Between 0 (ℓp) and 1 (L1).
+        v: f64,
+        /// At least 1; 2 in the paper.
+        p: f64,
+        /// How it is solved.
+        solver: Solver,
+    },
+}
+
+impl MethodSpec {
+    /// Its name in the catalogue.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Uniform {} => "uniform",
+            Self::Gmkl { .. } => "gmkl",
+        }
+    }
+}
+
+/// Roads to the same optimum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Solver {
+    /// Cutting planes with projections onto level sets.
+    #[default]
+    Level,
+    /// Machine and closed-form weights in turn.
+    Alternating,
+}
+
+/// Losses users can name; `None` in [`TrainSpec`] means hinge for classes, epsilon-insensitive for values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossName {
+    /// max(0, 1 − y f)
+    Hinge,
+    /// max(0, |f − y| − ε)
+    EpsilonInsensitive,
+    /// ½ (f − y)²
+    Squared,
+}
+
+/// How classes are weighted against each other.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassWeight {
+    /// Every sample costs the same.
+    #[default]
+    None,
+    /// n / (classes · count): rare classes cost more.
+    Balanced,
+    /// A factor per class name; classes not named keep 1.
+    Given(Vec<(String, f64)>),
+}
+
+/// Everything a fit is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainSpec {
+    /// How weights are found.
+    pub method: MethodSpec,
+    /// The bank, in the kernel language.
+    pub kernels: String,
+    /// How base kernels are scaled.
+    pub normalize: Normalize,
+    /// Bring columns to mean 0, deviation 1 (training rows); ignored for ready-made kernels.
+    pub standardize: bool,
+    /// Price of the sum of losses.
+    pub c: f64,
+    /// The loss.
+    pub loss: Option<LossName>,
+    /// Half-width of the tube; `None` means 0.1·std(y).
+    pub epsilon: Option<f64>,
+    /// Per-class factors on C.
+    pub class_weight: ClassWeight,
+    /// Relative duality gap to reach.
+    pub tol: f64,
+    /// Outer iterations at most.
+    pub max_iter: usize,
+    /// Storage of kernel matrices.
+    pub storage: Storage,
+    /// Memory budget in bytes; `None` means half the machine's memory.
+    pub memory: Option<u64>,
+}
+
+impl Default for TrainSpec {
+    fn default() -> Self {
+        Self {
+            method: MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Level },
+            kernels: "auto".into(),
+            normalize: Normalize::Multiplicative,
+            standardize: true,
+            c: 1.0,
+            loss: None,
+            epsilon: None,
+            class_weight: ClassWeight::None,
+            tol: 1e-3,
+            max_iter: 500,
+            storage: Storage::Auto,
+            memory: None,
+        }
+    }
+}
+
+impl TrainSpec {
+    /// Refuses parameters outside their ranges, naming them.
+    pub fn check(&self) -> Result<()> {
+        let positive = |name: &str, value: f64| {
+            if value.is_finite() && value > 0.0 {
+                return Ok(());
+            }
+            Err(Error::param(name, "a finite number > 0", value))
+        };
+        positive("C", self.c)?;
+        positive("tol", self.tol)?;
+        if self.max_iter == 0 {
+            return Err(Error::param("max_iter", "at least 1", 0));
+        }
+        if let ClassWeight::Given(pairs) = &self.class_weight {
+            for (class, weight) in pairs {
+                positive(&format!("class_weight[{class}]"), *weight)?;
+            }
+        }
+        if let MethodSpec::Gmkl { v, p, .. } = self.method {
+            ElasticNet::new(v, p)?;
+        }
+        Ok(())
+    }
+
+    /// Relative trace residual at which low-rank factors stop: small enough not to be seen in a gap of `tol` with large C, and never
+    /// below what rounding allows.
+    pub fn rank_tolerance(&self) -> f64 {
+        (1e-7 * self.tol).clamp(1e-15, 1e-10)
+    }
+
+    /// Do both ask for the same kernel terms?
+    pub(super) fn same_terms(&self, other: &Self) -> bool {
+        self.kernels == other.kernels
+            && self.normalize == other.normalize
+            && self.standardize == other.standardize
+            && self.storage == other.storage
+            && self.memory == other.memory
+            && self.rank_tolerance() == other.rank_tolerance()
+    }
+}

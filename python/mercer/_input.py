@@ -36,19 +36,20 @@ class Training:
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
     """Checks X and y together and sets `n_features_in_` and `feature_names_in_` on the estimator."""
     columns = views = None
+    rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_STACK)
+        X, y = validate_data(estimator, X, y, **rules, **_STACK)
         X = _stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
     elif _is_views(X):
         X, columns, views = _join(X)
-        X, y = check_X_y(X, y, y_numeric=numeric, estimator=estimator, **_TABLE)
+        X, y = check_X_y(X, y, estimator=estimator, **rules, **_TABLE)
         estimator.n_features_in_ = X.shape[1]
         estimator.feature_names_in_ = np.asarray(columns, dtype=object)
     else:
         _refuse_text_columns(X)
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_TABLE)
+        X, y = validate_data(estimator, X, y, **rules, **_TABLE)
         if hasattr(estimator, "feature_names_in_"):
             columns = [str(name) for name in estimator.feature_names_in_]
     if columns is not None and len(set(columns)) < len(columns):

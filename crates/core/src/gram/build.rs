@@ -164,8 +164,8 @@ struct Built {
 
 impl BuildOptions {
     fn rank_limit(&self, n: usize) -> RankLimit {
-        // A factor of rank n/4 takes half the room of a packed triangle and less time in every pass.
-        let max_rank = if self.storage == Storage::LowRank { n } else { n / 4 };
+        // A factor of rank n/3 takes two thirds of the room of a packed triangle.
+        let max_rank = if self.storage == Storage::LowRank { n } else { n / 3 };
         RankLimit { tolerance: self.rank_tolerance, max_rank }
     }
 

@@ -102,13 +102,17 @@ impl<'a> Run<'a> {
         self.optimal() || self.stopped || self.iterations() >= self.problem.max_iter
     }
 
-    /// Solves the machine at θ, warm from `start`, accurately enough for the gap at hand.
+    /// Solves the machine at θ, warm from `start`, accurately enough for the gap at hand: a tenth of what is still open makes progress,
+    /// and more would be wasted. The first visit knows no gap.
     pub fn visit(&self, theta: Vec<f64>, start: Option<&Point>) -> Result<Point> {
+        let open = if self.gap().is_finite() { self.gap().min(0.1) } else { 1e-2 };
+        self.visit_to(0.1 * open.max(self.problem.tol), theta, start)
+    }
+
+    /// Solves the machine at θ to a relative gap.
+    pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&Point>) -> Result<Point> {
         let p = self.problem;
         let kernel = Combined::new(p.grams, &theta, p.room, p.machine.likes_small_factors())?;
-        // A tenth of the gap still open: exact enough to make progress, no more. The first visit knows no gap.
-        let relative =
-            if self.gap().is_finite() { 0.1 * self.gap().clamp(p.tol, 0.1) } else { 1e-3_f64.max(0.1 * p.tol) };
         let stop = Stop { absolute: 1e-13 * self.scale, relative };
         let solution = p.machine.solve(&kernel, &p.task, start.map(|s| s.solution.a.as_slice()), stop)?;
         let square = dot(&solution.a, &solution.a);

@@ -10,16 +10,10 @@ pub fn fit(problem: &Problem<'_>, observer: &mut dyn Observer) -> Result<Fit> {
     let terms = problem.grams.n_terms();
     let theta = vec![1.0 / terms as f64; terms];
     let mut run = Run::new(problem, observer);
-    // The first visit is loose; the second starts where it ended and knows the gap.
-    let mut last = None;
-    loop {
-        let point = run.visit(theta.clone(), last.as_ref())?;
-        run.raise(point.solution.dual_sum - dot(&point.slope, &theta));
-        run.keep(&point);
-        run.record(terms);
-        if run.over() || run.iterations() >= 3 {
-            return run.finish();
-        }
-        last = Some(point);
-    }
+    // Half the tolerance leaves room for what truncated terms add to the gap.
+    let point = run.visit_to(0.5 * problem.tol, theta, None)?;
+    run.raise(point.solution.dual_sum - dot(&point.slope, &point.theta));
+    run.keep(&point);
+    run.record(terms);
+    run.finish()
 }

@@ -253,7 +253,7 @@ impl<'a> Assembly<'a> {
         let mut missing = Vec::new();
         for (item, factor) in batch.iter().zip(factors) {
             if let Some(Built { term: Stored::Factor(f), .. }) = &factor {
-                self.bytes += (f.rows.data().len() * size_of::<f64>()) as u64;
+                self.bytes += f.bytes();
             } else {
                 missing.push(*item);
             }

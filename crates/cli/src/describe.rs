@@ -44,7 +44,7 @@ pub fn text(model: &Model, all: bool) -> String {
 
 fn summary(model: &Model, row: &MethodRow) -> String {
     let task = match &model.task {
-        Task::Classification { classes } => format!("classes {}", classes.join(", ")),
+        Task::Classification { classes, .. } => format!("classes {}", classes.join(", ")),
         Task::Regression => "a number".into(),
     };
     let expects = match &model.input {
@@ -202,7 +202,10 @@ mod tests {
         let kernel =
             |j: usize| KernelSpec { function: Function::Linear, columns: vec![j], name: format!("linear on x{j}") };
         Model {
-            task: Task::Classification { classes: classes.iter().map(ToString::to_string).collect() },
+            task: Task::Classification {
+                classes: classes.iter().map(ToString::to_string).collect(),
+                scheme: mercer::model::Scheme::OneVsRest,
+            },
             input: Input::Table {
                 columns: (0..3).map(|j| format!("x{j}")).collect(),
                 standardizer: None,
@@ -210,6 +213,7 @@ mod tests {
             },
             spec: json!({ "method": { "name": "gmkl", "v": 0.5, "p": 2.0 }, "kernels": "linear on each", "c": 1.0 }),
             machines: weights.iter().map(machine).collect(),
+            shared: None,
             predictor: mercer::model::Predictor::default(),
             warnings: vec!["two columns are the same".into()],
             n_samples: 5,

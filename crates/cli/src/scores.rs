@@ -65,7 +65,7 @@ pub fn outcome(label: String, truth: &Target, predicted: &Target) -> Result<Outc
 
 /// The same answers, indexed by the model's classes.
 pub fn in_model_classes(truth: Target, model: &Model, column: &str) -> Result<Target> {
-    let (Target::Classes { names, labels }, Task::Classification { classes }) = (&truth, &model.task) else {
+    let (Target::Classes { names, labels }, Task::Classification { classes, .. }) = (&truth, &model.task) else {
         return Ok(truth);
     };
     let place = |name: &String| {

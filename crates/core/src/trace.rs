@@ -11,9 +11,11 @@ pub struct IterRecord {
     pub iteration: usize,
     /// Best upper bound so far (the primal value of the best iterate).
     pub objective: f64,
-    /// Best lower bound so far.
+    /// Best lower bound so far; NaN for non-convex methods.
+    #[serde(with = "nan_as_null")]
     pub dual: f64,
-    /// Relative gap between the two (see [`relative_gap`]).
+    /// Relative gap between the two (see [`relative_gap`]); the stationarity measure for non-convex methods.
+    #[serde(with = "nan_as_null")]
     pub gap: f64,
     /// Kernels with a non-zero weight in the iterate just solved.
     pub active: usize,
@@ -60,6 +62,19 @@ pub struct Silent;
 impl Observer for Silent {
     fn on_iteration(&mut self, _: &IterRecord) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+}
+
+/// JSON has no NaN and no infinities: they are written as null and read back as NaN.
+pub(crate) mod nan_as_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(*value).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
     }
 }
 

@@ -8,7 +8,7 @@ use mercer::{
     linalg::{Matrix, threads},
     loss::Hinge,
     machine::{Fitting, Task},
-    methods::{ClassWeight, LossName, MethodSpec, Prepared, Problem, Solver, Storage, grid_search},
+    methods::{ClassWeight, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search},
     trace::{Silent, Status},
 };
 
@@ -269,13 +269,16 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
         let fitting = Fitting::Hinge(Hinge);
         let problem = Problem {
             grams,
-            task: Task { y: &signs, cost: &cost, loss: fitting.loss() },
+            parts: vec![Part {
+                task: Task { y: &signs, cost: &cost, loss: fitting.loss(), intercept: true },
+                rows: None,
+            }],
             machine: &*fitting.machine(),
             room: Budget { bytes: 1 << 30 },
             tol,
             max_iter: 40,
         };
-        gmkl(0.5, Solver::Level).fit(&problem, &mut Silent).unwrap().certificate
+        gmkl(0.5, Solver::Level).fit(&problem, &mut Memory::default(), &mut Silent).unwrap().certificate
     };
     let truth = fit(&build(Storage::Dense, 0.0), 1e-9).primal;
     for tolerance in [1e-1, 1e-2, 1e-4, 1e-6] {

@@ -125,7 +125,7 @@ impl Model {
     fn info(&self) -> String {
         let model = &*self.0;
         let classes = match &model.task {
-            Task::Classification { classes } => Some(classes),
+            Task::Classification { classes, .. } => Some(classes),
             Task::Regression => None,
         };
         let (input, columns, n_train) = match &model.input {

@@ -63,6 +63,7 @@ impl TryFrom<FitArgs> for Plan {
             max_iter: args.max_iter,
             storage: args.storage,
             memory: args.memory,
+            ..TrainSpec::default()
         };
         Ok(Self {
             data: args.data,

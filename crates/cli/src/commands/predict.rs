@@ -48,7 +48,7 @@ fn csv(model: &Model, predicted: &Target, decision: Option<&Matrix>) -> String {
     let mut out = String::from("prediction");
     if let Some(decision) = decision {
         match &model.task {
-            Task::Classification { classes } if decision.cols() > 1 => {
+            Task::Classification { classes, .. } if decision.cols() > 1 => {
                 for class in classes {
                     let _ = write!(out, ",{}", quoted(&format!("decision_{class}")));
                 }

@@ -62,19 +62,26 @@ impl GramSet {
         )
     }
 
-    /// The function Σ_i a_i k_t(x_i, ·) for new points. For centred dense terms this uses Σ_i a_i = 0, which every machine
-    /// with a bias guarantees.
+    /// The function Σ_i a_i k_t(x_i, ·) for new points.
     pub fn extension(&self, t: usize, a: &[f64]) -> Extension {
         let mut extension = match &self.terms[t] {
             Stored::Factor(f) => f.extension(a),
             Stored::Dense(_) | Stored::DenseF32(_) => {
-                let index: Vec<usize> = (0..a.len()).filter(|&i| a[i] != 0.0).collect();
-                let (divisor, offset) = match &self.normalizers[t] {
-                    Normalizer::Scale { divisor } => (*divisor, 0.0),
-                    Normalizer::Spherical => (1.0, 0.0),
-                    Normalizer::Center { row_means, .. } => (1.0, -dot(row_means, a)),
-                };
-                let coef = index.iter().map(|&i| a[i] / divisor).collect();
+                let (mut coef, mut offset) = (a.to_vec(), 0.0);
+                match &self.normalizers[t] {
+                    Normalizer::Scale { divisor } => coef.iter_mut().for_each(|c| *c /= divisor),
+                    Normalizer::Spherical => {}
+                    Normalizer::Center { row_means, grand_mean } => {
+                        // Σ a_i (k_i − mean_j k_j − r_i + g): the mean over all rows is gone where Σ a_i = 0, as with every bias.
+                        let total: f64 = a.iter().sum();
+                        offset = grand_mean * total - dot(row_means, a);
+                        if total.abs() > 1e-9 * a.iter().map(|x| x.abs()).sum::<f64>() {
+                            coef.iter_mut().for_each(|c| *c -= total / a.len() as f64);
+                        }
+                    }
+                }
+                let index: Vec<usize> = (0..a.len()).filter(|&i| coef[i] != 0.0).collect();
+                let coef = index.iter().map(|&i| coef[i]).collect();
                 Extension { basis: Basis::Samples { index, coef }, offset }
             }
         };

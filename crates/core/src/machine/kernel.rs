@@ -55,6 +55,15 @@ impl Combined {
         }
     }
 
+    /// The kernel of the rows `index` alone.
+    #[must_use]
+    pub fn select(&self, index: &[usize]) -> Self {
+        match self {
+            Self::Dense(k) => Self::Dense(k.select(index)),
+            Self::Factor(f) => Self::Factor(f.select_rows(index)),
+        }
+    }
+
     /// K v.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
         match self {

@@ -27,13 +27,20 @@ pub struct Task<'a> {
     pub cost: &'a [f64],
     /// The loss.
     pub loss: &'a dyn Loss,
+    /// Is there a bias b (and with it Σ a_i = 0), or is b = 0?
+    pub intercept: bool,
 }
 
 impl Task<'_> {
     /// The objective of the best constant predictor: what relative quantities are measured against.
     pub fn constant_objective(&self) -> f64 {
         let zeros = vec![0.0; self.y.len()];
-        self.loss.total(self.y, &zeros, self.loss.best_bias(self.y, &zeros, self.cost), self.cost)
+        self.loss.total(self.y, &zeros, self.best_bias(&zeros), self.cost)
+    }
+
+    /// The bias that is best for decision values f.
+    pub fn best_bias(&self, f: &[f64]) -> f64 {
+        if self.intercept { self.loss.best_bias(self.y, f, self.cost) } else { 0.0 }
     }
 }
 
@@ -57,7 +64,7 @@ pub struct Solution {
 impl Solution {
     /// From a feasible a and f = K a.
     pub fn new(task: &Task<'_>, a: Vec<f64>, f: Vec<f64>) -> Self {
-        let bias = task.loss.best_bias(task.y, &f, task.cost);
+        let bias = task.best_bias(&f);
         let half = 0.5 * dot(&a, &f);
         let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
         let primal = task.loss.total(task.y, &f, bias, task.cost) + half;

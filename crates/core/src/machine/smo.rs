@@ -326,7 +326,7 @@ mod tests {
             let tube = EpsilonInsensitive::new(kink).unwrap();
             let loss: &dyn Loss = if kink > 0.0 { &tube } else { &Hinge };
             let cost: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 20.0 } else { 5.0 }).collect();
-            let task = Task { y: &y, cost: &cost, loss };
+            let task = Task { y: &y, cost: &cost, loss, intercept: true };
             let stop = Stop { absolute: 0.0, relative: 1e-8 };
             let smo = Smo { kink };
             let dense = smo.solve(&Combined::Dense(k.clone()), &task, None, stop).unwrap();

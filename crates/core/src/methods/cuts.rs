@@ -29,6 +29,12 @@ impl Cuts {
         self.slopes.push(slope);
     }
 
+    /// After all prices were multiplied by `factor`: values scale with it, slopes with its square.
+    pub fn rescale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|v| *v *= factor);
+        self.slopes.iter_mut().flatten().for_each(|s| *s *= factor * factor);
+    }
+
     /// The lower bound that the convex combination `mu` of cuts gives: Σ μ_i value_i − support(Σ μ_i slope_i), and that slope.
     pub fn aggregate(&self, set: &dyn Separable, mu: &[f64]) -> (f64, f64, Vec<f64>) {
         let mut slope = vec![0.0; self.slopes[0].len()];

@@ -2,23 +2,35 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
+
+use super::cuts::Cuts;
 use crate::{
-    Result,
+    Error, Result,
     gram::{Budget, GramSource},
     linalg::dot,
     machine::{Combined, Machine, Solution, Stop, Task},
-    model::{Certificate, Fit},
+    model::{Certificate, Fit, FitPart},
     trace::{IterRecord, Observer, Status, relative_gap},
     weights::WeightSet,
 };
 
-/// An optimisation problem over kernel weights.
+/// One decision function of a problem.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// Targets, prices, loss.
+    pub task: Task<'a>,
+    /// The rows it sees; `None` means all.
+    pub rows: Option<&'a [usize]>,
+}
+
+/// An optimisation problem over kernel weights: one decision function, or several that share their weights and whose objectives add up.
 pub struct Problem<'a> {
     /// The kernel terms.
     pub grams: &'a dyn GramSource,
-    /// Targets, prices, loss.
-    pub task: Task<'a>,
-    /// Solves it for fixed weights.
+    /// The decision functions.
+    pub parts: Vec<Part<'a>>,
+    /// Solves a part for fixed weights.
     pub machine: &'a dyn Machine,
     /// Memory left for the combined kernel.
     pub room: Budget,
@@ -28,13 +40,39 @@ pub struct Problem<'a> {
     pub max_iter: usize,
 }
 
+/// What a fit leaves behind for the next one on the same data with other C, v or p.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    /// Weights.
+    pub theta: Option<Vec<f64>>,
+    /// Multipliers of every part.
+    pub duals: Option<Vec<Vec<f64>>>,
+    /// Lower bounds: they hold for every set of weights.
+    pub cuts: Cuts,
+}
+
+impl Memory {
+    /// Prices times `factor`: multipliers scale with them, and A is homogeneous in (a, c), so A(a) scales by the factor and aᵀKa by its
+    /// square. All bounds stay valid.
+    pub fn rescale(&mut self, factor: f64) {
+        for dual in self.duals.iter_mut().flatten() {
+            dual.iter_mut().for_each(|a| *a *= factor);
+        }
+        self.cuts.rescale(factor);
+    }
+}
+
 /// A solved weight vector.
 #[derive(Debug, Clone)]
 pub struct Point {
     /// θ.
     pub theta: Vec<f64>,
-    /// The machine's answer for K_θ.
-    pub solution: Solution,
+    /// The machine's answer for K_θ, part by part.
+    pub solutions: Vec<Solution>,
+    /// Objective: an upper bound on the optimum.
+    pub primal: f64,
+    /// A(a).
+    pub dual_sum: f64,
     /// ½ (s_m + residual_m ‖a‖²): with A(a), a cut A(a) − ⟨slope, θ⟩ that is a lower bound for the true kernels, truncated or not.
     pub slope: Vec<f64>,
 }
@@ -42,18 +80,24 @@ pub struct Point {
 impl Point {
     /// A(a) − ½·support(s): what this dual vector proves about every θ in the set.
     pub fn lower_bound(&self, set: &dyn WeightSet) -> f64 {
-        self.solution.dual_sum - set.support(&self.slope)
+        self.dual_sum - set.support(&self.slope)
     }
 
     /// ‖w_m‖² = θ_m² s_m, up to the common factor ½.
     pub fn sq_norms(&self) -> Vec<f64> {
         self.theta.iter().zip(&self.slope).map(|(t, g)| t * t * g).collect()
     }
+
+    /// Multipliers, part by part.
+    pub fn duals(&self) -> Vec<Vec<f64>> {
+        self.solutions.iter().map(|s| s.a.clone()).collect()
+    }
 }
 
 /// The state of a run: bounds, best point, trace.
 pub struct Run<'a> {
-    problem: &'a Problem<'a>,
+    /// What is solved.
+    pub problem: &'a Problem<'a>,
     observer: &'a mut dyn Observer,
     began: Instant,
     /// Objective of the best constant: the scale of relative quantities.
@@ -69,14 +113,14 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Before the first iteration.
     pub fn new(problem: &'a Problem<'a>, observer: &'a mut dyn Observer) -> Self {
-        let scale = problem.task.constant_objective();
+        let scale = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
         let (began, lower) = (Instant::now(), f64::NEG_INFINITY);
         Self { problem, observer, began, scale, best: None, lower, trace: Vec::new(), stopped: false }
     }
 
     /// Best upper bound.
     pub fn upper(&self) -> f64 {
-        self.best.as_ref().map_or(f64::INFINITY, |p| p.solution.primal)
+        self.best.as_ref().map_or(f64::INFINITY, |p| p.primal)
     }
 
     /// Relative gap between the bounds.
@@ -92,6 +136,11 @@ impl<'a> Run<'a> {
         self.gap() <= self.problem.tol
     }
 
+    /// Has an observer asked to stop?
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// Iterations recorded.
     pub fn iterations(&self) -> usize {
         self.trace.len()
@@ -104,33 +153,52 @@ impl<'a> Run<'a> {
 
     /// Solves the machine at θ, warm from `start`, accurately enough for the gap at hand: a tenth of what is still open makes progress,
     /// and more would be wasted. The first visit knows no gap.
-    pub fn visit(&self, theta: Vec<f64>, start: Option<&Point>) -> Result<Point> {
+    pub fn visit(&self, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
         let open = if self.gap().is_finite() { self.gap().min(0.1) } else { 1e-2 };
         self.visit_to(0.1 * open.max(self.problem.tol), theta, start)
     }
 
     /// Solves the machine at θ to a relative gap.
-    pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&Point>) -> Result<Point> {
+    pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
         let p = self.problem;
         let kernel = Combined::new(p.grams, &theta, p.room, p.machine.likes_small_factors())?;
         let stop = Stop { absolute: 1e-13 * self.scale, relative };
-        let solution = p.machine.solve(&kernel, &p.task, start.map(|s| s.solution.a.as_slice()), stop)?;
-        let square = dot(&solution.a, &solution.a);
-        let s = p.grams.quad_forms(&solution.a);
-        let slope = s.iter().enumerate().map(|(t, s)| 0.5 * (s + p.grams.residual(t) * square)).collect();
-        Ok(Point { theta, solution, slope })
+        let solve = |k: usize| {
+            let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
+            match part.rows {
+                None => p.machine.solve(&kernel, &part.task, start, stop),
+                Some(rows) => p.machine.solve(&kernel.select(rows), &part.task, start, stop),
+            }
+        };
+        let solutions: Vec<Solution> = if p.parts.len() == 1 {
+            vec![solve(0)?]
+        } else {
+            (0..p.parts.len()).into_par_iter().map(solve).collect::<Result<_>>()?
+        };
+        let mut slope = vec![0.0; theta.len()];
+        for (part, solution) in p.parts.iter().zip(&solutions) {
+            let square = dot(&solution.a, &solution.a);
+            let s = match part.rows {
+                None => p.grams.quad_forms(&solution.a),
+                Some(rows) => p.grams.quad_forms(&spread(&solution.a, rows, p.grams.n_samples())),
+            };
+            slope.iter_mut().zip(s).enumerate().for_each(|(t, (g, s))| *g += 0.5 * (s + p.grams.residual(t) * square));
+        }
+        let primal = solutions.iter().map(|s| s.primal).sum();
+        let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
+        Ok(Point { theta, solutions, primal, dual_sum, slope })
     }
 
     /// Keeps `point` if it is the best so far.
     pub fn keep(&mut self, point: &Point) {
-        if point.solution.primal < self.upper() {
+        if point.primal < self.upper() {
             self.best = Some(point.clone());
         }
     }
 
     /// Takes `point` as the answer even if its primal value is not the lowest, provided it is certified to the tolerance.
     pub fn replace_if_certified(&mut self, point: Point) {
-        if relative_gap(point.solution.primal, self.lower, self.scale) <= self.problem.tol {
+        if relative_gap(point.primal, self.lower, self.scale) <= self.problem.tol {
             self.best = Some(point);
         }
     }
@@ -142,32 +210,51 @@ impl<'a> Run<'a> {
 
     /// Records one iteration and asks the observer.
     pub fn record(&mut self, active: usize) {
-        let record = IterRecord {
-            iteration: self.trace.len() + 1,
-            objective: self.upper(),
-            dual: self.lower,
-            gap: self.gap(),
-            active,
-            seconds: self.began.elapsed().as_secs_f64(),
-        };
+        let (objective, dual, gap) = (self.upper(), self.lower, self.gap());
+        self.record_values(objective, dual, gap, active);
+    }
+
+    /// The same with the caller's own numbers, for methods without a duality gap.
+    pub fn record_values(&mut self, objective: f64, dual: f64, gap: f64, active: usize) {
+        let (iteration, seconds) = (self.trace.len() + 1, self.began.elapsed().as_secs_f64());
+        let record = IterRecord { iteration, objective, dual, gap, active, seconds };
         self.trace.push(record);
         self.stopped |= self.observer.on_iteration(&record).is_break();
     }
 
-    /// The best point as a fit.
+    /// The best point as a fit, with what the bounds prove.
     pub fn finish(self) -> Result<Fit> {
-        let (gap, upper, optimal, stopped) = (self.gap(), self.upper(), self.optimal(), self.stopped);
-        let Some(best) = self.best else {
-            return Err(crate::Error::numerical("the fit", "no iteration produced a finite objective"));
-        };
-        let status = match (optimal, stopped) {
+        let (primal, dual, gap) = (self.upper(), self.lower, self.gap());
+        let status = match (self.optimal(), self.stopped) {
             (true, _) => Status::Optimal,
             (false, true) => Status::Stopped,
             (false, false) => Status::MaxIterations,
         };
-        let certificate = Certificate { primal: upper, dual: self.lower, gap, status, iterations: self.trace.len() };
-        Ok(Fit { weights: best.theta, dual: best.solution.a, bias: best.solution.bias, certificate, trace: self.trace })
+        self.finish_as(primal, dual, gap, status)
     }
+
+    /// The best point as a fit, with the caller's own certificate.
+    pub fn finish_as(self, primal: f64, dual: f64, gap: f64, status: Status) -> Result<Fit> {
+        let Some(best) = self.best else {
+            return Err(Error::numerical("the fit", "no iteration produced a finite objective"));
+        };
+        let n = self.problem.grams.n_samples();
+        let parts = self.problem.parts.iter().zip(best.solutions).map(|(part, s)| FitPart {
+            dual: part.rows.map_or_else(|| s.a.clone(), |rows| spread(&s.a, rows, n)),
+            bias: s.bias,
+            primal: s.primal,
+            lower: s.dual,
+        });
+        let certificate = Certificate { primal, dual, gap, status, iterations: self.trace.len() };
+        Ok(Fit { weights: best.theta, parts: parts.collect(), certificate, trace: self.trace })
+    }
+}
+
+/// Values of the rows `rows` in a vector over all n.
+fn spread(values: &[f64], rows: &[usize], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n];
+    rows.iter().zip(values).for_each(|(&i, v)| out[i] = *v);
+    out
 }
 
 /// Number of non-zero weights.

@@ -8,7 +8,7 @@
 
 use super::{
     cuts::Cuts,
-    evaluate::{Point, Problem, Run, active},
+    evaluate::{Memory, Point, Problem, Run, active},
 };
 use crate::{Result, linalg::dot, model::Fit, trace::Observer, weights::Separable};
 
@@ -19,31 +19,41 @@ const ZERO: f64 = 1e-7;
 /// Cuts kept at most.
 const MAX_CUTS: usize = 60;
 
-/// Minimises over `set` by the level method.
-pub fn fit(problem: &Problem<'_>, set: &dyn Separable, observer: &mut dyn Observer) -> Result<Fit> {
+/// Minimises over `set` by the level method, starting from what `memory` holds and leaving there what it found.
+pub fn fit(
+    problem: &Problem<'_>,
+    set: &dyn Separable,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
     let mut run = Run::new(problem, observer);
-    let mut cuts = Cuts::default();
-    let mut theta = set.start(problem.grams.n_terms());
-    let mut last: Option<Point> = None;
+    let cuts = &mut memory.cuts;
+    let mut duals = memory.duals.take();
+    let mut theta = match memory.theta.take() {
+        Some(theta) => clean(set, theta),
+        None => set.start(problem.grams.n_terms()),
+    };
     loop {
-        let point = run.visit(theta, last.as_ref())?;
+        let point = run.visit(theta, duals.as_deref())?;
         run.keep(&point);
         run.raise(point.lower_bound(set));
-        cuts.push(point.solution.dual_sum, point.slope.clone());
-        let mut mu = vec![1.0];
+        cuts.push(point.dual_sum, point.slope.clone());
+        let mut mu = Vec::new();
         if !run.optimal() {
             mu = cuts.bound(set, &point.theta);
             run.raise(cuts.aggregate(set, &mu).0);
         }
         run.record(active(&point.theta));
         if run.over() {
-            polish(&mut run, set, &cuts, &mu, &point)?;
+            polish(&mut run, set, cuts, &mu, &point)?;
+            memory.theta = run.best.as_ref().map(|p| p.theta.clone());
+            memory.duals = run.best.as_ref().map(Point::duals);
             return run.finish();
         }
         cuts.trim(set, &mu, MAX_CUTS);
         let level = run.lower + LEVEL * (run.upper() - run.lower);
         theta = clean(set, cuts.nearest(set, &point.theta, level));
-        last = Some(point);
+        duals = Some(point.duals());
     }
 }
 
@@ -68,7 +78,7 @@ fn polish(run: &mut Run<'_>, set: &dyn Separable, cuts: &Cuts, mu: &[f64], last:
     if !unique {
         return Ok(());
     }
-    let candidate = run.visit(theta, Some(last))?;
+    let candidate = run.visit(theta, Some(&last.duals()))?;
     run.raise(candidate.lower_bound(set));
     run.replace_if_certified(candidate);
     Ok(())

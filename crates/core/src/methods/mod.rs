@@ -5,30 +5,44 @@ mod catalogue;
 mod cuts;
 mod evaluate;
 mod level;
+mod lp;
+mod samples;
 mod search;
+mod single;
+mod smkl;
 mod spec;
 mod train;
 mod uniform;
 
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
-pub use evaluate::{Point, Problem};
+pub use evaluate::{Memory, Part, Point, Problem};
 pub use search::{Search, grid_search};
 pub use spec::{ClassWeight, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
 
 pub use crate::gram::Storage;
-use crate::{Result, model::Fit, trace::Observer, weights::ElasticNet};
+use crate::{Error, Result, model::Fit, trace::Observer, weights::ElasticNet};
 
 impl MethodSpec {
-    /// Finds kernel weights.
-    pub fn fit(&self, problem: &Problem<'_>, observer: &mut dyn Observer) -> Result<Fit> {
+    /// Finds kernel weights, starting from what `memory` holds (nothing, or an earlier fit on the same data with other C, v or p).
+    pub fn fit(&self, problem: &Problem<'_>, memory: &mut Memory, observer: &mut dyn Observer) -> Result<Fit> {
         match *self {
-            Self::Uniform {} => uniform::fit(problem, observer),
-            Self::Gmkl { v, p, solver: Solver::Level } => level::fit(problem, &ElasticNet::new(v, p)?, observer),
-            Self::Gmkl { v, p, solver: Solver::Alternating } => {
-                alternating::fit(problem, &ElasticNet::new(v, p)?, observer)
+            Self::Uniform {} => uniform::fit(problem, memory, observer),
+            Self::Gmkl { v, p, solver } => {
+                let set = ElasticNet::new(v, p)?;
+                match solver {
+                    Solver::Auto | Solver::Level => level::fit(problem, &set, memory, observer),
+                    Solver::Alternating => alternating::fit(problem, &set, memory, observer),
+                    Solver::ReducedGradient | Solver::Silp => {
+                        Err(Error::param("solver", "level or alternating for gmkl", "one that needs p = 1"))
+                    }
+                }
             }
+            Self::Lp { p, solver } => lp::fit(problem, p, solver, memory, observer),
+            Self::Smkl { ref penalty, eps } => smkl::fit(problem, penalty, eps, memory, observer),
+            // The choice needs the rows themselves: `Prepared` makes it, and what is left is a fixed weight vector.
+            Self::Single { .. } => single::fit(problem, memory, observer),
         }
     }
 }

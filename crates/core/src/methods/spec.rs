@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, gram::Storage, kernels::Normalize, weights::ElasticNet};
+use crate::{Error, Result, gram::Storage, kernels::Normalize, model::Scheme, weights::ElasticNet};
 
 /// How kernel weights are found: the names users type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,28 @@ pub enum MethodSpec {
         /// How it is solved.
         solver: Solver,
     },
+    /// ‖θ‖_p ≤ 1; p = ∞ lets every weight be 1.
+    Lp {
+        /// At least 1, or infinite.
+        #[serde(with = "infinite")]
+        p: f64,
+        /// How it is solved.
+        solver: Solver,
+    },
+    /// The best single kernel by cross-validation on the training rows.
+    Single {
+        /// Folds.
+        folds: usize,
+        /// Of the folds.
+        seed: u64,
+    },
+    /// Concave group selection terms, by majorise–minimise.
+    Smkl {
+        /// A sum of terms, e.g. `log+gl`, `0.5*log + mf(0.5)`, `mkl`.
+        penalty: String,
+        /// Inside the logarithm.
+        eps: f64,
+    },
 }
 
 impl MethodSpec {
@@ -27,6 +49,32 @@ impl MethodSpec {
         match self {
             Self::Uniform {} => "uniform",
             Self::Gmkl { .. } => "gmkl",
+            Self::Lp { .. } => "lp",
+            Self::Single { .. } => "single",
+            Self::Smkl { .. } => "smkl",
+        }
+    }
+}
+
+/// JSON has no infinity: p = ∞ is written as the text "inf".
+mod infinite {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Number {
+        Finite(f64),
+        Text(String),
+    }
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() { Number::Finite(*value) } else { Number::Text("inf".into()) }.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        match Number::deserialize(from)? {
+            Number::Finite(value) => Ok(value),
+            Number::Text(text) => text.parse().map_err(|_| D::Error::custom("p must be a number or \"inf\"")),
         }
     }
 }
@@ -35,11 +83,17 @@ impl MethodSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
-    /// Cutting planes with projections onto level sets.
+    /// The level method for the elastic net and for p below 1.2, alternation above.
     #[default]
+    Auto,
+    /// Cutting planes with projections onto level sets.
     Level,
     /// Machine and closed-form weights in turn.
     Alternating,
+    /// Reduced gradient with line search (SimpleMKL); p = 1 only.
+    ReducedGradient,
+    /// Cutting planes alone (SILP); p = 1 only.
+    Silp,
 }
 
 /// Losses users can name; `None` in [`TrainSpec`] means hinge for classes, epsilon-insensitive for values.
@@ -48,6 +102,10 @@ pub enum Solver {
 pub enum LossName {
     /// max(0, 1 − y f)
     Hinge,
+    /// ½ max(0, 1 − y f)²
+    SquaredHinge,
+    /// log(1 + exp(−y f))
+    Logistic,
     /// max(0, |f − y| − ε)
     EpsilonInsensitive,
     /// ½ (f − y)²
@@ -87,6 +145,12 @@ pub struct TrainSpec {
     pub epsilon: Option<f64>,
     /// Per-class factors on C.
     pub class_weight: ClassWeight,
+    /// How more than two classes become machines.
+    pub multi_class: Scheme,
+    /// One weight vector for all machines, minimising the sum of their objectives?
+    pub shared_weights: bool,
+    /// Is there a constant term?
+    pub fit_intercept: bool,
     /// Relative duality gap to reach.
     pub tol: f64,
     /// Outer iterations at most.
@@ -100,7 +164,7 @@ pub struct TrainSpec {
 impl Default for TrainSpec {
     fn default() -> Self {
         Self {
-            method: MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Level },
+            method: MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto },
             kernels: "auto".into(),
             normalize: Normalize::Multiplicative,
             standardize: true,
@@ -108,6 +172,9 @@ impl Default for TrainSpec {
             loss: None,
             epsilon: None,
             class_weight: ClassWeight::None,
+            multi_class: Scheme::OneVsRest,
+            shared_weights: false,
+            fit_intercept: true,
             tol: 1e-3,
             max_iter: 500,
             storage: Storage::Auto,
@@ -145,6 +212,13 @@ impl TrainSpec {
     /// below what rounding allows.
     pub fn rank_tolerance(&self) -> f64 {
         (1e-7 * self.tol).clamp(1e-15, 1e-10)
+    }
+
+    /// May a fit of one start from the other's result, prices rescaled?
+    pub(super) fn differs_only_in_price_and_method(&self, other: &Self) -> bool {
+        let like =
+            Self { c: other.c, method: other.method.clone(), tol: other.tol, max_iter: other.max_iter, ..self.clone() };
+        like == *other && self.rank_tolerance() == other.rank_tolerance()
     }
 
     /// Do both ask for the same kernel terms?

@@ -2,17 +2,16 @@
 
 use std::time::Instant;
 
-use super::{ClassWeight, LossName, Problem, TrainSpec};
+use super::{LossName, Memory, Part, Problem, TrainSpec, samples::Samples};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Standardizer, Target},
     gram::{Budget, BuildOptions, GramSet, Stack},
     kernels::{KernelSpec, Normalize, language},
     linalg::Matrix,
-    loss::{EpsilonInsensitive, Hinge, Squared},
     machine::{Fitting, Task},
-    model::{Fit, Input, Machine, Predictor, Task as Prediction},
-    trace::Observer,
+    model::{Certificate, Fit, FitPart, Input, Machine, Predictor},
+    trace::{Observer, relative_gap},
 };
 
 /// Fits a table.
@@ -119,6 +118,32 @@ impl Prepared {
 
     /// Fits every machine. `spec` must ask for the same kernel terms as the one given at preparation.
     pub fn fit(&self, spec: &TrainSpec, observer: &mut dyn Observer) -> Result<Model> {
+        self.fit_from(spec, &mut Vec::new(), observer)
+    }
+
+    /// Fits requests in turn, each starting from the multipliers, weights and lower bounds of the one before: for sweeps over C, v or p.
+    /// Everything else must stay the same.
+    pub fn path(&self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
+        let mut memories: Vec<Memory> = Vec::new();
+        let mut models = Vec::new();
+        for (k, spec) in specs.iter().enumerate() {
+            if let Some(last) = k.checked_sub(1).map(|k| &specs[k]) {
+                if !spec.differs_only_in_price_and_method(last) {
+                    let got = format!("request {} differs in more", k + 1);
+                    return Err(Error::param(
+                        "path",
+                        "requests that differ in C and the method's parameters only",
+                        got,
+                    ));
+                }
+                memories.iter_mut().for_each(|m| m.rescale(spec.c / last.c));
+            }
+            models.push(self.fit_from(spec, &mut memories, observer)?);
+        }
+        Ok(models)
+    }
+
+    fn fit_from(&self, spec: &TrainSpec, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
         spec.check()?;
         if !spec.same_terms(&self.terms_of) {
             return Err(Error::param(
@@ -129,21 +154,32 @@ impl Prepared {
         }
         let fitting = self.samples.fitting(spec)?;
         let machine = fitting.machine();
-        let room = Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) };
-        let class_factors = self.samples.class_factors(&spec.class_weight)?;
-        let cost: Vec<f64> = self.samples.weights.iter().zip(&class_factors).map(|(w, c)| spec.c * w * c).collect();
-        let mut fits = Vec::new();
-        for y in self.samples.machine_targets() {
+        let tasks = self.samples.machines(spec)?;
+        let parts: Vec<Part<'_>> = tasks
+            .iter()
+            .map(|t| Part {
+                task: Task { y: &t.y, cost: &t.cost, loss: fitting.loss(), intercept: spec.fit_intercept },
+                rows: t.rows.as_deref(),
+            })
+            .collect();
+        let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
             let problem = Problem {
                 grams: &self.grams,
-                task: Task { y: &y, cost: &cost, loss: fitting.loss() },
+                parts,
                 machine: &*machine,
-                room,
+                room: Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) },
                 tol: spec.tol,
                 max_iter: spec.max_iter,
             };
-            fits.push(spec.method.fit(&problem, observer)?);
-        }
+            spec.method.fit(&problem, memory, observer)
+        };
+        let groups = if spec.shared_weights { vec![parts] } else { parts.into_iter().map(|p| vec![p]).collect() };
+        memories.resize(groups.len(), Memory::default());
+        let fits: Vec<Fit> = groups
+            .into_iter()
+            .zip(memories)
+            .map(|(parts, memory)| problem(parts, memory, observer))
+            .collect::<Result<_>>()?;
         self.assemble(fits, spec, &fitting)
     }
 
@@ -154,20 +190,8 @@ impl Prepared {
         };
         let mut predictor = Predictor::new(&fits, &self.grams, table, spec.normalize);
         predictor.rename_rows(&self.samples.kept);
-        let machines = fits
-            .into_iter()
-            .map(|fit| {
-                let support: Vec<usize> = (0..fit.dual.len()).filter(|&i| fit.dual[i] != 0.0).collect();
-                Machine {
-                    weights: fit.weights,
-                    dual_coef: support.iter().map(|&i| fit.dual[i]).collect(),
-                    support: support.iter().map(|&i| self.samples.kept[i]).collect(),
-                    intercept: fit.bias,
-                    certificate: fit.certificate,
-                    trace: fit.trace,
-                }
-            })
-            .collect();
+        let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
+        let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
         filled.memory = Some(self.budget.bytes);
         filled.loss = Some(match fitting {
@@ -179,11 +203,12 @@ impl Prepared {
             filled.epsilon = Some(l.epsilon());
         }
         Ok(Model {
-            task: self.samples.prediction(),
+            task: self.samples.prediction(spec.multi_class),
             input: self.input.clone(),
             spec: serde_json::to_value(&filled)
                 .map_err(|e| Error::numerical("recording the request", e.to_string()))?,
             machines,
+            shared,
             predictor,
             warnings: self.warnings.clone(),
             n_samples: self.samples.kept.len(),
@@ -191,6 +216,25 @@ impl Prepared {
             version: env!("CARGO_PKG_VERSION").into(),
             storage: (self.grams.describe(), self.budget.bytes),
         })
+    }
+
+    /// One decision function; where weights are shared its certificate is the machine's own for these weights.
+    fn machine(&self, fit: &Fit, part: &FitPart) -> Machine {
+        let support: Vec<usize> = (0..part.dual.len()).filter(|&i| part.dual[i] != 0.0).collect();
+        let certificate = if fit.parts.len() == 1 {
+            fit.certificate
+        } else {
+            let (primal, dual) = (part.primal, part.lower);
+            Certificate { primal, dual, gap: relative_gap(primal, dual, 0.0), ..fit.certificate }
+        };
+        Machine {
+            weights: fit.weights.clone(),
+            dual_coef: support.iter().map(|&i| part.dual[i]).collect(),
+            support: support.iter().map(|&i| self.samples.kept[i]).collect(),
+            intercept: part.bias,
+            certificate,
+            trace: fit.trace.clone(),
+        }
     }
 }
 
@@ -240,136 +284,4 @@ fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<
         )]
     };
     Ok((kept, warnings))
-}
-
-/// The training samples as machines see them: rows with weight 0 are gone.
-struct Samples {
-    /// Their positions in what the user gave.
-    kept: Vec<usize>,
-    target: Target,
-    weights: Vec<f64>,
-}
-
-impl Samples {
-    fn new(n: usize, target: &Target, sample_weight: Option<&[f64]>) -> Result<Self> {
-        if target.len() != n {
-            return Err(Error::shape("target", format!("{n} values, one per row"), target.len()));
-        }
-        let weights = match sample_weight {
-            None => vec![1.0; n],
-            Some(w) if w.len() != n => {
-                return Err(Error::shape("sample weights", format!("{n} values, one per row"), w.len()));
-            }
-            Some(w) => w.to_vec(),
-        };
-        if let Some(i) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
-            let got = format!("{} for row {}", weights[i], i + 1);
-            return Err(Error::param("sample_weight", "finite numbers ≥ 0", got));
-        }
-        let kept: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
-        if kept.is_empty() {
-            return Err(Error::param("sample_weight", "positive for at least one row", "zero for all"));
-        }
-        let target = target.select(&kept);
-        match &target {
-            Target::Values(values) => {
-                if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                    return Err(Error::data(
-                        "target",
-                        format!("row {} is {}", kept[i] + 1, values[i]),
-                        "NaN and infinity are not accepted: drop the row",
-                    ));
-                }
-            }
-            Target::Classes { names, labels } => {
-                if let Some(i) = labels.iter().position(|&l| l >= names.len()) {
-                    return Err(Error::shape("class labels", format!("indices below {}", names.len()), labels[i]));
-                }
-                let present = (0..names.len()).filter(|c| labels.contains(c)).count();
-                if present < 2 || present < names.len() {
-                    let missing = (0..names.len()).find(|c| !labels.contains(c)).map_or("", |c| names[c].as_str());
-                    let problem = if present < 2 {
-                        format!("only one class, `{}`, occurs", labels.first().map_or("", |&l| names[l].as_str()))
-                    } else {
-                        format!("class `{missing}` has no row with a positive weight")
-                    };
-                    return Err(Error::data(
-                        "target",
-                        problem,
-                        "a classifier needs rows of at least two classes, and of every class named",
-                    ));
-                }
-            }
-        }
-        Ok(Self { weights: kept.iter().map(|&i| weights[i]).collect(), kept, target })
-    }
-
-    fn fitting(&self, spec: &TrainSpec) -> Result<Fitting> {
-        match (&self.target, spec.loss) {
-            (Target::Classes { .. }, None | Some(LossName::Hinge)) => Ok(Fitting::Hinge(Hinge)),
-            (_, Some(LossName::Squared)) => Ok(Fitting::Squared(Squared)),
-            (Target::Values(y), None | Some(LossName::EpsilonInsensitive)) => {
-                let epsilon = spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y));
-                Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?))
-            }
-            (Target::Classes { .. }, Some(_)) => {
-                Err(Error::param("loss", "hinge or squared for classes", "epsilon_insensitive"))
-            }
-            (Target::Values(_), Some(_)) => {
-                Err(Error::param("loss", "epsilon_insensitive or squared for values", "hinge"))
-            }
-        }
-    }
-
-    fn class_factors(&self, class_weight: &ClassWeight) -> Result<Vec<f64>> {
-        let Target::Classes { names, labels } = &self.target else {
-            return match class_weight {
-                ClassWeight::None => Ok(vec![1.0; self.weights.len()]),
-                _ => Err(Error::param("class_weight", "left out for regression", "a weighting of classes")),
-            };
-        };
-        let factors: Vec<f64> = match class_weight {
-            ClassWeight::None => vec![1.0; names.len()],
-            ClassWeight::Balanced => {
-                let count = |c: usize| labels.iter().filter(|&&l| l == c).count();
-                (0..names.len()).map(|c| labels.len() as f64 / (names.len() * count(c)) as f64).collect()
-            }
-            ClassWeight::Given(pairs) => {
-                if let Some((unknown, _)) = pairs.iter().find(|(class, _)| !names.contains(class)) {
-                    return Err(Error::param(
-                        "class_weight",
-                        format!("keyed by the classes {}", names.join(", ")),
-                        unknown,
-                    ));
-                }
-                let factor = |name: &String| pairs.iter().find(|(class, _)| class == name).map_or(1.0, |(_, w)| *w);
-                names.iter().map(factor).collect()
-            }
-        };
-        Ok(labels.iter().map(|&l| factors[l]).collect())
-    }
-
-    /// ±1 per machine, or the values: one machine for two classes (positive = the second), one per class beyond.
-    fn machine_targets(&self) -> Vec<Vec<f64>> {
-        match &self.target {
-            Target::Values(values) => vec![values.clone()],
-            Target::Classes { names, labels } => {
-                let against_rest = |c: usize| labels.iter().map(|&l| if l == c { 1.0 } else { -1.0 }).collect();
-                if names.len() == 2 { vec![against_rest(1)] } else { (0..names.len()).map(against_rest).collect() }
-            }
-        }
-    }
-
-    fn prediction(&self) -> Prediction {
-        match &self.target {
-            Target::Values(_) => Prediction::Regression,
-            Target::Classes { names, .. } => Prediction::Classification { classes: names.clone() },
-        }
-    }
-}
-
-/// Population standard deviation.
-fn deviation(y: &[f64]) -> f64 {
-    let mean = y.iter().sum::<f64>() / y.len() as f64;
-    (y.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / y.len() as f64).sqrt()
 }

@@ -13,36 +13,66 @@ use crate::{
     gram::Stack,
     kernels::KernelSpec,
     linalg::Matrix,
-    trace::{IterRecord, Status},
+    trace::{IterRecord, Status, relative_gap},
 };
 
-/// What an outer method returns for one decision function.
+/// What an outer method returns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// θ; exact zeros are zeros.
     pub weights: Vec<f64>,
+    /// The decision functions that share these weights.
+    pub parts: Vec<FitPart>,
+    /// Proof of quality, for all parts together.
+    pub certificate: Certificate,
+    /// One record per outer iteration.
+    pub trace: Vec<IterRecord>,
+}
+
+/// One decision function of a fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitPart {
     /// Signed multipliers a, one per training row.
     pub dual: Vec<f64>,
     /// b.
     pub bias: f64,
-    /// Proof of quality.
-    pub certificate: Certificate,
-    /// One record per outer iteration.
-    pub trace: Vec<IterRecord>,
+    /// Its own objective at the weights found.
+    pub primal: f64,
+    /// The machine's lower bound for these weights.
+    pub lower: f64,
 }
 
 /// What the model predicts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Task {
-    /// Classes, in the order of [`Target::Classes`]. Two classes: one machine, positive = the second class. More: one
-    /// machine per class, against the rest.
+    /// Classes, in the order of [`Target::Classes`]. Two classes: one machine, positive = the second class. More: see [`Scheme`].
     Classification {
         /// Class names.
         classes: Vec<String>,
+        /// How machines share out the classes.
+        scheme: Scheme,
     },
     /// A number.
     Regression,
+}
+
+/// How more than two classes become machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheme {
+    /// A machine per class, against all others.
+    #[default]
+    OneVsRest,
+    /// A machine per pair of classes i < j, in the order (0,1), (0,2), …, (1,2), …; positive = j.
+    OneVsOne,
+}
+
+impl Scheme {
+    /// Pairs of classes in machine order.
+    pub fn pairs(classes: usize) -> Vec<(usize, usize)> {
+        (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect()
+    }
 }
 
 /// What the model was fitted on and expects at prediction.
@@ -72,9 +102,11 @@ pub enum Input {
 pub struct Certificate {
     /// The objective at the returned weights, dual vector and bias: an upper bound on the optimum.
     pub primal: f64,
-    /// A lower bound on the optimum.
+    /// A lower bound on the optimum; NaN for non-convex methods.
+    #[serde(with = "crate::trace::nan_as_null")]
     pub dual: f64,
-    /// (primal − dual) relative to their size.
+    /// (primal − dual) relative to their size; NaN for non-convex methods.
+    #[serde(with = "crate::trace::nan_as_null")]
     pub gap: f64,
     /// How the fit ended.
     pub status: Status,
@@ -110,6 +142,8 @@ pub struct Model {
     pub spec: serde_json::Value,
     /// Decision functions.
     pub machines: Vec<Machine>,
+    /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
+    pub shared: Option<Certificate>,
     /// What is needed to evaluate them on new rows, and nothing else.
     pub predictor: Predictor,
     /// Things the user should know, in plain words.
@@ -133,9 +167,37 @@ impl Model {
         }
     }
 
+    /// What each machine decides: the positive class, the pair of classes, or just its number in a regression.
+    pub fn machine_names(&self) -> Vec<String> {
+        match &self.task {
+            Task::Classification { classes, .. } if classes.len() == 2 => vec![classes[1].clone()],
+            Task::Classification { classes, scheme: Scheme::OneVsRest } => classes.clone(),
+            Task::Classification { classes, scheme: Scheme::OneVsOne } => {
+                Scheme::pairs(classes.len()).iter().map(|&(i, j)| format!("{} or {}", classes[i], classes[j])).collect()
+            }
+            Task::Regression => (1..=self.machines.len()).map(|k| format!("machine {k}")).collect(),
+        }
+    }
+
     /// The worst machine's status.
     pub fn status(&self) -> Status {
-        self.machines.iter().map(|m| m.certificate.status).max().unwrap_or(Status::Stopped)
+        self.certificate().status
+    }
+
+    /// One certificate for the whole model: the joint one, or sums over machines with the worst status.
+    pub fn certificate(&self) -> Certificate {
+        if let Some(joint) = self.shared {
+            return joint;
+        }
+        let all = || self.machines.iter().map(|m| &m.certificate);
+        let (primal, dual) = (all().map(|c| c.primal).sum::<f64>(), all().map(|c| c.dual).sum::<f64>());
+        let gap = match self.machines.as_slice() {
+            [one] => one.certificate.gap,
+            _ if dual.is_nan() => f64::NAN,
+            _ => relative_gap(primal, dual, 0.0),
+        };
+        let status = all().map(|c| c.status).max().unwrap_or(Status::Stopped);
+        Certificate { primal, dual, gap, status, iterations: all().map(|c| c.iterations).sum() }
     }
 
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
@@ -192,15 +254,38 @@ impl Model {
     pub fn decide(&self, decision: &Matrix) -> Target {
         match &self.task {
             Task::Regression => Target::Values(decision.column(0)),
-            Task::Classification { classes } => {
+            Task::Classification { classes, .. } => {
+                let scores = self.class_scores(decision);
                 let pick = |row: &[f64]| match row {
                     [d] => usize::from(*d > 0.0),
                     _ => (0..row.len()).fold(0, |b, k| if row[k] > row[b] { k } else { b }),
                 };
-                let labels = (0..decision.rows()).map(|i| pick(decision.row(i))).collect();
+                let labels = (0..scores.rows()).map(|i| pick(scores.row(i))).collect();
                 Target::Classes { names: classes.clone(), labels }
             }
         }
+    }
+
+    /// One score per class (one in all for two classes): decision values themselves, or for pairs the votes of each class with the sum of
+    /// its confidences, squeezed into (−⅓, ⅓), to break ties.
+    pub fn class_scores(&self, decision: &Matrix) -> Matrix {
+        let Task::Classification { classes, scheme: Scheme::OneVsOne } = &self.task else { return decision.clone() };
+        if classes.len() <= 2 {
+            return decision.clone();
+        }
+        let mut scores = Matrix::zeros(decision.rows(), classes.len());
+        for i in 0..decision.rows() {
+            let mut confidence = vec![0.0; classes.len()];
+            for ((low, high), d) in Scheme::pairs(classes.len()).into_iter().zip(decision.row(i)) {
+                scores[(i, if *d > 0.0 { high } else { low })] += 1.0;
+                confidence[high] += d;
+                confidence[low] -= d;
+            }
+            for (s, c) in scores.row_mut(i).iter_mut().zip(confidence) {
+                *s += c / (3.0 * (c.abs() + 1.0));
+            }
+        }
+        scores
     }
 
     /// `decide(decision(data))`.

@@ -64,10 +64,10 @@ impl Predictor {
         let mut columns: Vec<usize> = Vec::new();
         let mut row_ids: Vec<usize> = Vec::new();
         let mut decisions = Vec::new();
-        for fit in fits {
-            let mut decision = Decision { constant: fit.bias, terms: Vec::new() };
+        for (fit, part) in fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p))) {
+            let mut decision = Decision { constant: part.bias, terms: Vec::new() };
             for (kernel, &weight) in fit.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                let extension = grams.extension(kernel, &fit.dual);
+                let extension = grams.extension(kernel, &part.dual);
                 decision.constant += weight * extension.offset;
                 let scaled = |coef: Vec<f64>| coef.into_iter().map(|c| weight * c).collect();
                 let basis = match extension.basis {

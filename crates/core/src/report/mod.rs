@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Model,
-    model::{Machine, Task},
+    model::Machine,
     trace::{IterRecord, Status},
 };
 
@@ -141,7 +141,7 @@ impl WeightPanel {
     pub fn new(method: &str, model: &Model) -> Self {
         Self {
             method: method.into(),
-            machines: machine_names(model),
+            machines: model.machine_names(),
             kernels: model.kernel_names().into_iter().map(String::from).collect(),
             weights: model.machines.iter().map(|k| k.weights.clone()).collect(),
         }
@@ -164,16 +164,7 @@ pub fn trace_lines(method: &str, model: &Model) -> Vec<TraceLine> {
         method: if several { format!("{method}, {name}") } else { method.into() },
         records: machine.trace.clone(),
     };
-    machine_names(model).into_iter().zip(&model.machines).map(line).collect()
-}
-
-/// What each machine decides: the positive class, or nothing to name in a regression.
-fn machine_names(model: &Model) -> Vec<String> {
-    match &model.task {
-        Task::Classification { classes } if model.machines.len() == classes.len() => classes.clone(),
-        Task::Classification { classes } if model.machines.len() == 1 => classes.iter().skip(1).cloned().collect(),
-        _ => (1..=model.machines.len()).map(|k| format!("machine {k}")).collect(),
-    }
+    model.machine_names().into_iter().zip(&model.machines).map(line).collect()
 }
 
 #[cfg(test)]

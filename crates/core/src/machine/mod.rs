@@ -5,10 +5,12 @@
 //! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
 
 mod kernel;
+mod leave_one_out;
 mod ridge;
 mod smo;
 
 pub use kernel::Combined;
+pub use leave_one_out::{PROVEN_RHO, xi_alpha};
 pub use ridge::Ridge;
 pub use smo::Smo;
 

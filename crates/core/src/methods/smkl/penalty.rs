@@ -129,12 +129,14 @@ impl Penalty {
         (0..r.len()).map(weight).collect()
     }
 
-    /// [`Penalty::weights`] for the next step, `now` the weights r comes from. A weight below [`ZERO`] that still falls, under a penalty for
-    /// which 0 is absorbing, becomes 0. L does not rise by it: to first order the loss grows by B_k r_k with the B_k = 1/`now` just solved
-    /// with, and the penalty falls by at least as much with the larger B_k to come. A kernel that is out stays out.
+    /// [`Penalty::weights`] for the next step, `now` the weights r comes from. Where 0 is absorbing, a falling weight becomes 0 once its
+    /// kernel pays less than [`ZERO`] of what the largest does: β/max β itself, but for `mf(p)`, where ‖w‖^p ~ β^(p/(2−p)). L does not
+    /// rise by it: to first order the loss grows by B_k r_k with the B_k = 1/`now` just solved with, and the penalty falls by at least as
+    /// much with the larger B_k to come. A kernel that is out stays out.
     pub(crate) fn advance(&self, r: &[f64], now: &[f64]) -> Vec<f64> {
         let mut next = self.weights(r);
-        let smallest = if self.absorbing() { ZERO * largest(&next) } else { 0.0 };
+        let q = self.steepest();
+        let smallest = if q > 0.0 { ZERO.powf(q / (2.0 - q)) * largest(&next) } else { 0.0 };
         for (next, &now) in next.iter_mut().zip(now) {
             if now == 0.0 || (*next <= smallest && *next <= now) {
                 *next = 0.0;
@@ -147,9 +149,10 @@ impl Penalty {
     ///
     /// While r_k < ε the logarithm is a quadratic and holds a kernel back instead of removing it: for `log+gl` a kernel with √s_k > η rests
     /// where (√s_k − η)(ε + r_k) = η √r_k. That has two solutions with product of norms ε, the smaller one stable, so exactly the kernels
-    /// at rest with r_k < ε are those that the logarithm meant to remove.
+    /// at rest with r_k < ε are those that the logarithm meant to remove. (Alone, it gives every kernel at least ε/η and removes none.)
     pub(crate) fn prune(&self, r: &[f64], now: &[f64], at_rest: bool) -> Option<Vec<f64>> {
-        let remnant = if at_rest && self.log > 0.0 { self.eps.min(REMNANT * largest(r)) } else { 0.0 };
+        let logarithm = self.log > 0.0 && self.absorbing();
+        let remnant = if at_rest && logarithm { self.eps.min(REMNANT * largest(r)) } else { 0.0 };
         let smallest = ZERO * largest(now);
         let keep = |k: usize| now[k] > smallest && r[k] >= remnant;
         let kept: Vec<f64> = (0..now.len()).map(|k| if keep(k) { now[k] } else { 0.0 }).collect();

@@ -277,6 +277,7 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
             room: Budget { bytes: 1 << 30 },
             tol,
             max_iter: 40,
+            working_set: false,
         };
         gmkl(0.5, Solver::Level).fit(&problem, &mut Memory::default(), &mut Silent).unwrap().certificate
     };

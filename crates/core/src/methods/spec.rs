@@ -155,6 +155,8 @@ pub struct TrainSpec {
     pub tol: f64,
     /// Outer iterations at most.
     pub max_iter: usize,
+    /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
+    pub working_set: bool,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -177,6 +179,7 @@ impl Default for TrainSpec {
             fit_intercept: true,
             tol: 1e-3,
             max_iter: 500,
+            working_set: true,
             storage: Storage::Auto,
             memory: None,
         }

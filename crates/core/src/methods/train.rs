@@ -170,6 +170,7 @@ impl Prepared {
                 room: Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) },
                 tol: spec.tol,
                 max_iter: spec.max_iter,
+                working_set: spec.working_set,
             };
             spec.method.fit(&problem, memory, observer)
         };

@@ -112,6 +112,19 @@ pub enum LossName {
     Squared,
 }
 
+impl LossName {
+    /// What users type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hinge => "hinge",
+            Self::SquaredHinge => "squared_hinge",
+            Self::Logistic => "logistic",
+            Self::EpsilonInsensitive => "epsilon_insensitive",
+            Self::Squared => "squared",
+        }
+    }
+}
+
 /// How classes are weighted against each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

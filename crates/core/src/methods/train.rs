@@ -197,6 +197,8 @@ impl Prepared {
         filled.memory = Some(self.budget.bytes);
         filled.loss = Some(match fitting {
             Fitting::Hinge(_) => LossName::Hinge,
+            Fitting::SquaredHinge(_) => LossName::SquaredHinge,
+            Fitting::Logistic(_) => LossName::Logistic,
             Fitting::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
             Fitting::Squared(_) => LossName::Squared,
         });

@@ -19,7 +19,7 @@ pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use evaluate::{Memory, Part, Point, Problem};
 pub use search::{Search, grid_search};
-pub use spec::{ClassWeight, LossName, MethodSpec, Solver, TrainSpec};
+pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
 
 pub use crate::gram::Storage;

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Fewer kernels than this are solved directly.
-pub const MIN_TERMS: usize = 128;
+pub const MIN_TERMS: usize = 1000;
 /// Kernels in the first average, and the least number that joins at a time.
 const SAMPLE: usize = 256;
 const JOIN: usize = 32;

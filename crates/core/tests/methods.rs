@@ -8,7 +8,10 @@ use mercer::{
     linalg::{Matrix, threads},
     loss::Hinge,
     machine::{Fitting, Task},
-    methods::{ClassWeight, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search},
+    methods::{
+        ClassWeight, GroupBy, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search,
+    },
+    model::Scheme,
     trace::{Silent, Status},
 };
 
@@ -36,7 +39,8 @@ fn close(a: f64, b: f64, relative: f64) -> bool {
 fn both_tasks() -> [(Dataset, Target, Vec<LossName>); 2] {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
-    [(x, y, vec![LossName::Hinge, LossName::Squared]), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared])]
+    let for_classes = vec![LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
+    [(x, y, for_classes), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared])]
 }
 
 #[test]
@@ -90,6 +94,91 @@ fn general_p_is_certified_by_both_roads() {
 }
 
 #[test]
+fn without_an_intercept_every_loss_road_and_storage_is_certified() {
+    for (x, y, losses) in both_tasks() {
+        for loss in losses {
+            for v in [0.0, 0.5, 1.0] {
+                let base = TrainSpec { loss: Some(loss), fit_intercept: false, ..spec(gmkl(v, Solver::Level)) };
+                let mut objectives = Vec::new();
+                for storage in [Storage::Dense, Storage::LowRank] {
+                    let model = fit(&x, &y, &TrainSpec { storage, tol: 1e-8, ..base.clone() });
+                    let m = &model.machines[0];
+                    assert!(m.certificate.gap <= 1e-8 && m.intercept == 0.0, "{loss:?} v={v}: {:?}", m.certificate);
+                    objectives.push(m.certificate.primal);
+                }
+                assert!(close(objectives[0], objectives[1], 1e-7), "{loss:?} v={v}: {objectives:?}");
+                let method = gmkl(v, Solver::Alternating);
+                let other = fit(&x, &y, &TrainSpec { method, tol: 1e-3, max_iter: 2000, ..base });
+                assert_eq!(other.status(), Status::Optimal, "{loss:?} v={v} alternating");
+                assert!(close(primal(&other), objectives[0], 2e-3), "{loss:?} v={v} alternating");
+            }
+        }
+    }
+}
+
+/// b is a constant kernel B of boundless weight: with K + B and no intercept the optimum grows by b²/(2B) at most.
+#[test]
+fn an_intercept_is_a_large_constant_kernel() {
+    let large = 1e4;
+    for (x, y, losses) in both_tasks() {
+        let specs = language::parse("rbf(1) on all").unwrap().resolve(&x).unwrap();
+        let k = mercer::gram::gram_block(&x, None, &specs, Normalize::None).unwrap().remove(0);
+        let shifted: Vec<f64> = k.data().iter().map(|v| v + large).collect();
+        for loss in losses {
+            let train = |data: &[f64], fit_intercept| {
+                let stack = Stack { rows: 60, cols: 60, terms: 1, data };
+                let normalize = Normalize::None;
+                let base = TrainSpec { loss: Some(loss), fit_intercept, normalize, ..spec(MethodSpec::Uniform {}) };
+                let spec = TrainSpec { tol: 1e-9, storage: Storage::Dense, ..base };
+                mercer::train_precomputed(stack, &y, None, &spec, &mut Silent).unwrap()
+            };
+            let (with, without) = (train(k.data(), true), train(&shifted, false));
+            let growth = (primal(&without) - primal(&with)) / primal(&with);
+            let most = with.machines[0].intercept.powi(2) / (2.0 * large * primal(&with));
+            assert!(growth >= -2e-9 && growth <= most + 2e-9, "{loss:?}: {growth:e} of {most:e}");
+        }
+    }
+}
+
+#[test]
+fn logistic_models_know_probabilities() {
+    let (x, y) = synthetic::toy1(60, 16);
+    let logistic =
+        |scheme| TrainSpec { loss: Some(LossName::Logistic), multi_class: scheme, ..spec(gmkl(0.5, Solver::Level)) };
+    let two = fit(&x, &y, &logistic(Scheme::OneVsRest));
+    let decision = two.decision(&x).unwrap();
+    let p = two.probabilities(&decision).unwrap();
+    for i in 0..60 {
+        let second = 1.0 / (1.0 + (-decision[(i, 0)]).exp());
+        assert!((p[(i, 1)] - second).abs() < 1e-14 && (p[(i, 0)] - (1.0 - second)).abs() < 1e-14);
+    }
+    // The bias makes the mean probability of a class its frequency, to the accuracy of the fit.
+    let Target::Classes { labels, .. } = &y else { panic!() };
+    let frequency = labels.iter().sum::<usize>() as f64 / 60.0;
+    assert!((p.column(1).iter().sum::<f64>() / 60.0 - frequency).abs() < 1e-9);
+
+    let three = Target::classes(&(0..60).map(|i| ["red", "green", "blue"][i % 3]).collect::<Vec<_>>());
+    let given = Matrix::new(3, 3, vec![0.2, -1.0, 3.0, -900.0, -901.0, -902.0, 800.0, 0.0, -800.0]).unwrap();
+    let rest = fit(&x, &three, &logistic(Scheme::OneVsRest)).probabilities(&given).unwrap();
+    let sigmoid = |d: f64| 1.0 / (1.0 + (-d).exp());
+    let total: f64 = given.row(0).iter().map(|d| sigmoid(*d)).sum();
+    // Pairs that agree with scores s are exactly their softmax.
+    let scores = [0.3, -1.2, 2.0];
+    let pairs = Scheme::pairs(3).into_iter().map(|(low, high)| scores[high] - scores[low]).collect();
+    let by_pairs = fit(&x, &three, &logistic(Scheme::OneVsOne));
+    let one = by_pairs.probabilities(&Matrix::new(1, 3, pairs).unwrap()).unwrap();
+    let softmax: f64 = scores.iter().map(|s| s.exp()).sum();
+    for c in 0..3 {
+        assert!((rest[(0, c)] - sigmoid(given[(0, c)]) / total).abs() < 1e-14);
+        assert!((one[(0, c)] - scores[c].exp() / softmax).abs() < 1e-14);
+    }
+    for p in [&rest, &by_pairs.probabilities(&given).unwrap()] {
+        assert!((0..3).all(|i| (p.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12), "{p:?}");
+    }
+    assert!(fit(&x, &y, &spec(gmkl(0.5, Solver::Level))).probabilities(&decision).is_none());
+}
+
+#[test]
 fn low_rank_and_dense_agree_and_use_less_room() {
     for (x, y, losses) in both_tasks() {
         for loss in losses {
@@ -139,6 +228,127 @@ fn fewer_kernels_are_active_as_v_grows_and_zeros_are_exact() {
     let counts: Vec<usize> = [0.0, 0.2, 0.5, 0.8, 1.0].map(count).to_vec();
     assert_eq!(counts[0], 273);
     assert!(counts.windows(2).all(|w| w[1] <= w[0]) && counts[4] < 40, "{counts:?}");
+}
+
+#[test]
+fn a_working_set_of_kernels_gives_the_same_certified_answer() {
+    let (x, y) = synthetic::toy1(50, 21);
+    for v in [0.5, 1.0] {
+        let with = |working_set| TrainSpec {
+            kernels: "rbf(2^-10..2^10), laplace(2^-10..2^10), poly(1..6) on all, each".into(),
+            normalize: Normalize::Trace,
+            c: 100.0,
+            working_set,
+            tol: 1e-4,
+            ..spec(gmkl(v, Solver::Level))
+        };
+        let (few, all) = (fit(&x, &y, &with(true)), fit(&x, &y, &with(false)));
+        assert!(few.machines[0].weights.len() >= 1000, "large enough to be worth it");
+        assert_eq!((few.status(), all.status()), (Status::Optimal, Status::Optimal), "v={v}");
+        // Each lies above the other's certified lower bound.
+        let (a, b) = (few.machines[0].certificate, all.machines[0].certificate);
+        assert!(a.dual <= b.primal && b.dual <= a.primal && close(a.primal, b.primal, 2e-4), "v={v}: {a:?} {b:?}");
+    }
+}
+
+#[test]
+fn pairs_and_shared_weights_of_several_classes() {
+    let (x, _) = synthetic::toy1(90, 22);
+    let texts: Vec<&str> = (0..90)
+        .map(|i| {
+            let r = x.features().row(i);
+            if r[0] > 0.66 {
+                "high"
+            } else if r[0] > 0.33 {
+                "middle"
+            } else if r[1] > 0.5 {
+                "low right"
+            } else {
+                "low left"
+            }
+        })
+        .collect();
+    let y = Target::classes(&texts);
+    let Target::Classes { labels: truth, .. } = &y else { panic!() };
+    for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
+        for shared_weights in [false, true] {
+            let with = |c| TrainSpec { multi_class, shared_weights, c, tol: 1e-4, ..spec(gmkl(0.5, Solver::Level)) };
+            let model = fit(&x, &y, &with(20.0));
+            let name = format!("{multi_class:?} shared {shared_weights}");
+            assert_eq!(model.machines.len(), if multi_class == Scheme::OneVsRest { 4 } else { 6 });
+            assert_eq!(model.machine_names().len(), model.machines.len());
+            assert!(model.status() == Status::Optimal && model.certificate().gap <= 1e-4, "{name}");
+            assert_eq!(shared_weights, model.shared.is_some());
+            let same = model.machines.windows(2).all(|m| m[0].weights == m[1].weights);
+            assert_eq!(same, shared_weights, "{name}");
+            let Target::Classes { labels, .. } = model.predict(&x).unwrap() else { panic!() };
+            let right = labels.iter().zip(truth).filter(|(a, b)| a == b).count();
+            assert!(right > 80, "{name}: {right} of 90 training rows");
+            assert_eq!(model.class_scores(&model.decision(&x).unwrap()).cols(), 4);
+            let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+            assert_eq!(back, model);
+            if shared_weights {
+                // One weight vector for all cannot beat a weight vector for each.
+                let own = fit(&x, &y, &TrainSpec { shared_weights: false, ..with(20.0) });
+                assert!(model.certificate().primal >= own.certificate().dual, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_in_a_group_enter_together_and_penalties_are_scales() {
+    let (x, y) = synthetic::toy1(60, 24);
+    let base = TrainSpec { kernels: "rbf(0.5|1), poly(2) on each".into(), tol: 1e-7, ..spec(gmkl(0.8, Solver::Level)) };
+    let grouped = fit(&x, &y, &TrainSpec { group_by: GroupBy::Scope, ..base.clone() });
+    assert_eq!(grouped.status(), Status::Optimal);
+    let w = &grouped.machines[0].weights;
+    assert!(w.chunks(3).all(|g| g[0] == g[1] && g[1] == g[2]) && w.contains(&0.0), "{w:?}");
+    let plain = fit(&x, &y, &base);
+    let penalties = |eta: f64| Some((0..60).map(|t| if t < 3 { eta } else { 1.0 }).collect());
+    let same = fit(&x, &y, &TrainSpec { penalties: penalties(1.0), ..base.clone() });
+    assert!(close(primal(&plain), primal(&same), 1e-6));
+    // The first feature's kernels matter here; made dear, they lose weight and the objective rises.
+    let dear = fit(&x, &y, &TrainSpec { penalties: penalties(50.0), ..base.clone() });
+    let first = |m: &Model| m.machines[0].weights[..3].iter().sum::<f64>();
+    assert!(first(&dear) < 0.2 * first(&plain) && primal(&dear) > primal(&plain));
+    // Doubling every penalty halves all weights: the same as kernels of half the size, i.e. half the price and half the objective.
+    let all = fit(&x, &y, &TrainSpec { penalties: Some(vec![2.0; 60]), c: 2.0 * base.c, ..base.clone() });
+    assert!(close(primal(&all), 2.0 * primal(&plain), 1e-6));
+    let (a, b) = (all.decision(&x).unwrap(), plain.decision(&x).unwrap());
+    assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-2));
+    let short = TrainSpec { penalties: Some(vec![1.0; 2]), ..base };
+    assert!(mercer::train(&x, &y, None, &short, &mut Silent).unwrap_err().to_string().contains("60 numbers"));
+}
+
+#[test]
+fn a_path_reaches_the_objectives_of_cold_fits() {
+    let (x, y) = synthetic::toy1(70, 23);
+    for method in
+        [gmkl(0.0, Solver::Alternating), gmkl(0.5, Solver::Level), gmkl(1.0, Solver::Level), MethodSpec::Uniform {}]
+    {
+        let specs: Vec<TrainSpec> =
+            (0..6).map(|k| TrainSpec { c: 0.3 * 3f64.powi(k), ..spec(method.clone()) }).collect();
+        let prepared = Prepared::from_table(&x, &y, None, &specs[0]).unwrap();
+        let models = prepared.path(&specs, &mut Silent).unwrap();
+        for (warm, spec) in models.iter().zip(&specs) {
+            let cold = prepared.fit(spec, &mut Silent).unwrap().machines[0].certificate;
+            let warm = warm.machines[0].certificate;
+            assert!(
+                warm.status == Status::Optimal && warm.dual <= cold.primal && cold.dual <= warm.primal,
+                "{method:?}"
+            );
+        }
+    }
+    // v and p may change along the way: bounds hold for every set.
+    let specs: Vec<TrainSpec> = (0..5).map(|k| spec(gmkl(0.25 * f64::from(k), Solver::Level))).collect();
+    let prepared = Prepared::from_table(&x, &y, None, &specs[0]).unwrap();
+    for (warm, spec) in prepared.path(&specs, &mut Silent).unwrap().iter().zip(&specs) {
+        let cold = prepared.fit(spec, &mut Silent).unwrap();
+        assert!(close(primal(warm), primal(&cold), 1.1e-3));
+    }
+    let other = TrainSpec { standardize: false, ..specs[0].clone() };
+    assert!(prepared.path(&[specs[0].clone(), other], &mut Silent).is_err());
 }
 
 #[test]
@@ -212,8 +422,8 @@ fn by_row_without_time(model: &Model, like: &Model) -> Vec<mercer::model::Machin
 #[test]
 fn results_are_the_same_bits_for_any_number_of_threads() {
     for (x, y, losses) in both_tasks() {
-        for storage in [Storage::Auto, Storage::Dense] {
-            let spec = TrainSpec { loss: Some(losses[0]), storage, ..spec(gmkl(0.5, Solver::Level)) };
+        for (loss, storage) in losses.iter().flat_map(|l| [Storage::Auto, Storage::Dense].map(|s| (*l, s))) {
+            let spec = TrainSpec { loss: Some(loss), storage, ..spec(gmkl(0.5, Solver::Level)) };
             let one = threads::install(Some(1), || fit(&x, &y, &spec));
             let two = threads::install(Some(2), || fit(&x, &y, &spec));
             let five = threads::install(Some(5), || fit(&x, &y, &spec));
@@ -277,6 +487,7 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
             room: Budget { bytes: 1 << 30 },
             tol,
             max_iter: 40,
+            working_set: false,
         };
         gmkl(0.5, Solver::Level).fit(&problem, &mut Memory::default(), &mut Silent).unwrap().certificate
     };
@@ -348,6 +559,15 @@ fn bad_input_is_named() {
     ] {
         let got = message(&x, &y, &bad);
         assert!(got.contains(name), "{got}");
+    }
+    let values = Target::Values((0..30).map(f64::from).collect());
+    for (target, loss, allowed) in [
+        (&y, LossName::EpsilonInsensitive, "hinge, squared_hinge, logistic or squared for classes"),
+        (&values, LossName::Logistic, "epsilon_insensitive or squared for values"),
+        (&values, LossName::SquaredHinge, "epsilon_insensitive or squared for values"),
+    ] {
+        let got = message(&x, target, &TrainSpec { loss: Some(loss), ..base.clone() });
+        assert!(got.contains(allowed) && got.contains(loss.as_str()), "{got}");
     }
     let constant = Dataset::new(Matrix::new(30, 1, vec![2.0; 30]).unwrap(), vec!["flat".into()]).unwrap();
     assert!(message(&constant, &y, &base).contains("`flat`"));

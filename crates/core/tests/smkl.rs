@@ -2,7 +2,7 @@
 //! estimate it tunes C with.
 
 use mercer::{
-    Error, Model, Result, TrainSpec,
+    Error, Model, TrainSpec,
     data::{Dataset, Rng, Target, synthetic},
     gram::{Budget, BuildOptions, GramSet, GramSource, Stack},
     kernels::{Normalize, language},
@@ -34,17 +34,6 @@ fn worst(a: &[f64], b: &[f64]) -> f64 {
 
 fn active(model: &Model) -> usize {
     model.machines[0].weights.iter().filter(|w| **w != 0.0).count()
-}
-
-/// A loss that no machine exists for (yet) is announced, not passed over.
-fn with_machine<T>(what: &str, loss: LossName, result: Result<T>) -> Option<T> {
-    match result {
-        Err(Error::Param { name, .. }) if name == "loss" => {
-            eprintln!("NOT RUN: {what}, no machine for {loss:?}");
-            None
-        }
-        other => Some(other.unwrap()),
-    }
 }
 
 /// The oracle's list of terms as a text; its η are all 1.
@@ -94,7 +83,7 @@ impl OracleCase {
         Self { loss, data: stack(&kernels), target, n, terms, case }
     }
 
-    fn fit(&self, max_iter: usize, storage: Storage) -> Option<Model> {
+    fn fit(&self, max_iter: usize, storage: Storage) -> Model {
         let spec = TrainSpec {
             method: MethodSpec::Smkl { penalty: penalty(&self.case), eps: self.case.number("input/eps") },
             normalize: Normalize::None,
@@ -107,19 +96,16 @@ impl OracleCase {
             ..TrainSpec::default()
         };
         let view = Stack { rows: self.n, cols: self.n, terms: self.terms, data: &self.data };
-        let model = mercer::train_precomputed(view, &self.target, None, &spec, &mut Silent);
-        with_machine(&self.case.name, self.loss, model)
+        mercer::train_precomputed(view, &self.target, None, &spec, &mut Silent).unwrap()
     }
 }
 
 #[test]
 fn iterates_are_the_oracles() {
-    let mut compared = 0;
     for o in OracleCase::all() {
         let (case, name) = (&o.case, &o.case.name);
         for storage in [Storage::Dense, Storage::LowRank] {
-            let Some(whole) = o.fit(case.number("expect/iterations") as usize, storage) else { continue };
-            compared += 1;
+            let whole = o.fit(case.number("expect/iterations") as usize, storage);
             let trace = &whole.machines[0].trace;
             for (got, want) in trace.iter().zip(case.vector("expect/L_trace")) {
                 assert!((got.objective - want).abs() < 1e-6 * want.abs().max(1.0), "{name}: {} {want}", got.objective);
@@ -132,7 +118,7 @@ fn iterates_are_the_oracles() {
             assert!(change <= 10.0 * residual.max(1e-7), "{name}: {change:e} {residual:e}");
             for (k, want) in case.at("expect/beta_trace").as_array().unwrap().iter().map(vector).enumerate() {
                 // Iteration k + 2 is solved with the weights that follow from iteration k + 1.
-                let got = &o.fit(k + 2, storage).unwrap().machines[0].weights;
+                let got = &o.fit(k + 2, storage).machines[0].weights;
                 let largest = want.iter().copied().fold(0.0, f64::max);
                 // Frozen weights are below 1e-6 of the largest.
                 assert!(worst(got, &want) <= 1.1e-6 * largest, "{name}: iteration {k}: {got:?} {want:?}");
@@ -144,14 +130,13 @@ fn iterates_are_the_oracles() {
             assert!(worst(f.data(), &case.vector("expect/f_test")) < 1e-4, "{name}: predictions");
         }
     }
-    assert!(compared >= 12);
 }
 
 #[test]
 fn the_certificate_speaks_of_the_weights_returned_and_remnants_are_gone() {
     for o in OracleCase::all() {
         for max_iter in [3, 3000] {
-            let Some(model) = o.fit(max_iter, Storage::Dense) else { continue };
+            let model = o.fit(max_iter, Storage::Dense);
             let m = &model.machines[0];
             let name = format!("{} {max_iter}", o.case.name);
             assert!(m.certificate.dual.is_nan() && m.certificate.gap.is_nan());
@@ -186,7 +171,7 @@ fn the_certificate_speaks_of_the_weights_returned_and_remnants_are_gone() {
             assert_eq!(m.certificate.status, Status::Stationary, "{name}");
             let mut next = penalty.weights(&r);
             next.iter_mut().zip(&m.weights).for_each(|(n, w)| *n = if *w == 0.0 { 0.0 } else { *n });
-            assert!(worst(&next, &m.weights) <= 2e-8 * m.weights.iter().sum::<f64>(), "{name}");
+            assert!(worst(&next, &m.weights) <= 1e-6 * m.weights.iter().sum::<f64>(), "{name}");
             let largest = m.weights.iter().copied().fold(0.0, f64::max);
             let clear = |w: &f64| *w == 0.0 || *w > 1e-5 * largest;
             assert!(m.weights.iter().all(clear) || !penalty.absorbing(), "{name}: {:?}", m.weights);
@@ -212,7 +197,7 @@ fn the_value_never_rises_whatever_the_penalty_and_loss() {
                     ..TrainSpec::default()
                 };
                 let prepared = Prepared::from_table(&x, &y, None, &spec).unwrap();
-                let Some(mark) = with_machine(text, loss, prepared.collapse_threshold(&spec)) else { break };
+                let mark = prepared.collapse_threshold(&spec).unwrap();
                 for factor in [1.0, 10.0, 100.0] {
                     spec.c = factor * mark.start();
                     let model = prepared.fit(&spec, &mut Silent).unwrap();
@@ -275,6 +260,7 @@ fn shared(grams: &dyn GramSource, y: &[f64], c: f64, copies: usize, penalty: &Pe
         room: Budget { bytes: 1 << 30 },
         tol: 1e-7,
         max_iter: 5000,
+        working_set: true,
     };
     fit_penalty(&problem, penalty, &mut Memory::default(), &mut Silent).unwrap()
 }

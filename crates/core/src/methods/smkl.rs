@@ -26,6 +26,8 @@ use crate::{
 
 /// The machine's relative gap: never coarser, never finer.
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
+/// Changes of β below this are noise where L stands still: about the square root of the finest gap.
+const NOISE: f64 = 1e-6;
 
 /// Minimises L for the penalty written in `penalty`.
 pub fn fit(
@@ -63,7 +65,6 @@ pub fn fit_penalty(
             let start = iterate.point.duals();
             iterate = Iterate::new(&run, penalty, accuracy, iterate.point.theta, Some(&start))?;
         }
-        last = iterate.value;
         let now = &iterate.point.theta;
         // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
         let next = penalty.advance(&iterate.norms, now);
@@ -72,7 +73,7 @@ pub fn fit_penalty(
         if Threshold::passed(penalty, &next, &iterate.norms, iterate.loss, constant) {
             return Err(too_cheap(problem, penalty));
         }
-        if change <= problem.tol {
+        if iterate.rests(change, last, problem.tol) {
             break (iterate, Status::Stationary);
         }
         if run.stopped() {
@@ -82,6 +83,7 @@ pub fn fit_penalty(
             break (iterate, Status::MaxIterations);
         }
         duals = Some(iterate.point.duals());
+        last = iterate.value;
         beta = next;
     };
     let (iterate, status) = iterate.settled(&run, penalty, accuracy, status)?;
@@ -125,18 +127,25 @@ impl Iterate {
         self.value - last > 1e-12 * (last.abs() + self.point.primal.abs())
     }
 
+    /// Has β come to rest, to the tolerance or as far as the machine can tell?
+    fn rests(&self, change: f64, last: f64, tol: f64) -> bool {
+        change <= tol || (change <= NOISE && self.value >= last)
+    }
+
     /// Pruned and solved anew, so that all numbers speak of the weights returned; where these were stationary, until they are so again.
     fn settled(self, run: &Run<'_>, penalty: &Penalty, accuracy: f64, status: Status) -> Result<(Self, Status)> {
         let at_rest = status == Status::Stationary;
         let Some(mut beta) = penalty.prune(&self.norms, &self.point.theta, at_rest) else { return Ok((self, status)) };
-        let mut iterate = self;
+        let (mut iterate, mut last) = (self, f64::INFINITY);
         for _ in 0..run.problem.max_iter {
             let start = iterate.point.duals();
             iterate = Self::new(run, penalty, accuracy, beta, Some(&start))?;
             beta = penalty.advance(&iterate.norms, &iterate.point.theta);
-            if !at_rest || relative_change(&beta, &iterate.point.theta) <= run.problem.tol {
+            let change = relative_change(&beta, &iterate.point.theta);
+            if !at_rest || iterate.rests(change, last, run.problem.tol) {
                 return Ok((iterate, status));
             }
+            last = iterate.value;
         }
         Ok((iterate, Status::MaxIterations))
     }

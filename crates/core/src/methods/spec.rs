@@ -113,6 +113,19 @@ pub enum LossName {
     Squared,
 }
 
+impl LossName {
+    /// What users type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hinge => "hinge",
+            Self::SquaredHinge => "squared_hinge",
+            Self::Logistic => "logistic",
+            Self::EpsilonInsensitive => "epsilon_insensitive",
+            Self::Squared => "squared",
+        }
+    }
+}
+
 /// How classes are weighted against each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -124,6 +137,17 @@ pub enum ClassWeight {
     Balanced,
     /// A factor per class name; classes not named keep 1.
     Given(Vec<(String, f64)>),
+}
+
+/// Which kernels share one weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupBy {
+    /// None: a weight each.
+    #[default]
+    None,
+    /// Those on the same columns: a feature, band or view is in or out.
+    Scope,
 }
 
 /// Everything a fit is asked for.
@@ -152,10 +176,16 @@ pub struct TrainSpec {
     pub shared_weights: bool,
     /// Is there a constant term?
     pub fit_intercept: bool,
+    /// Kernels that share one weight and so enter or leave together.
+    pub group_by: GroupBy,
+    /// One η > 0 per kernel: Θ then constrains η θ, so a kernel with a larger η is dearer. `None` means 1 for all.
+    pub penalties: Option<Vec<f64>>,
     /// Relative duality gap to reach.
     pub tol: f64,
     /// Outer iterations at most.
     pub max_iter: usize,
+    /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
+    pub working_set: bool,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -176,8 +206,11 @@ impl Default for TrainSpec {
             multi_class: Scheme::OneVsRest,
             shared_weights: false,
             fit_intercept: true,
+            group_by: GroupBy::None,
+            penalties: None,
             tol: 1e-3,
             max_iter: 500,
+            working_set: true,
             storage: Storage::Auto,
             memory: None,
         }
@@ -202,6 +235,9 @@ impl TrainSpec {
             for (class, weight) in pairs {
                 positive(&format!("class_weight[{class}]"), *weight)?;
             }
+        }
+        for (t, eta) in self.penalties.iter().flatten().enumerate() {
+            positive(&format!("penalties[{}]", t + 1), *eta)?;
         }
         if let MethodSpec::Gmkl { v, p, .. } = self.method {
             ElasticNet::new(v, p)?;

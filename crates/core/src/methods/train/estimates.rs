@@ -3,7 +3,7 @@
 use super::{Prepared, parts};
 use crate::{
     Error, Model, Result,
-    gram::Budget,
+    gram::{Budget, GramSource},
     machine::{Combined, Solution, xi_alpha},
     methods::{MethodSpec, Part, Penalty, Threshold, TrainSpec, collapse_threshold},
     model::Machine,
@@ -21,9 +21,11 @@ impl Prepared {
         let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
         let parts = parts(&tasks, &fitting, spec);
         let group = if spec.shared_weights { parts.len() } else { 1 };
+        let grouped = self.groups(spec)?;
+        let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
         let mut worst = Threshold { collapse: 0.0, escape: 0.0 };
         for parts in parts.chunks(group) {
-            let mark = collapse_threshold(&self.grams, parts, &penalty);
+            let mark = collapse_threshold(grams, parts, &penalty);
             worst.collapse = worst.collapse.max(mark.collapse);
             worst.escape = worst.escape.max(mark.escape);
         }

@@ -10,10 +10,10 @@ use mercer::{
     loss::Hinge,
     machine::{Combined, Fitting, PROVEN_RHO, Stop, Task, xi_alpha},
     methods::{
-        GroupedFeatures, LossName, Memory, MethodSpec, Part, Penalty, Prepared, Problem, Solver, Storage,
+        GroupBy, GroupedFeatures, LossName, Memory, MethodSpec, Part, Penalty, Prepared, Problem, Solver, Storage,
         collapse_threshold, fit_penalty,
     },
-    model::Fit,
+    model::{Fit, Scheme},
     trace::{Silent, Status},
 };
 use mercer_testkit::oracle::{Case, cases, stack, vector};
@@ -220,10 +220,11 @@ fn the_value_never_rises_whatever_the_penalty_and_loss() {
 
 #[test]
 fn the_term_mkl_alone_is_l1() {
-    let (x, y) = synthetic::toy1(60, 4);
-    let (u, v) = synthetic::sinc(60, 0.1, 4).unwrap();
+    let (x, y) = synthetic::toy1(40, 4);
+    let (u, v) = synthetic::sinc(40, 0.1, 4).unwrap();
     for (x, y) in [(x, y), (u, v)] {
-        let base = TrainSpec { kernels: KERNELS.into(), c: 2.0, max_iter: 20_000, ..TrainSpec::default() };
+        let base =
+            TrainSpec { kernels: "rbf(1), linear on each".into(), c: 2.0, max_iter: 20_000, ..TrainSpec::default() };
         let l1 = MethodSpec::Gmkl { v: 1.0, p: 2.0, solver: Solver::Level };
         let want =
             mercer::train(&x, &y, None, &TrainSpec { method: l1, tol: 1e-8, ..base.clone() }, &mut Silent).unwrap();
@@ -276,6 +277,50 @@ fn norms_of_shared_weights_add_up() {
     let scaled: Vec<f64> = one.weights.iter().map(|b| root * b).collect();
     let largest = scaled.iter().copied().fold(0.0, f64::max);
     assert!(worst(&two.weights, &scaled) < 1e-3 * largest, "{:?} {scaled:?}", two.weights);
+}
+
+#[test]
+fn classes_share_weights_and_scopes_share_them_too() {
+    let (x, _) = synthetic::toy1(90, 10);
+    let median = |j: usize| {
+        let mut column = x.features().column(j);
+        column.sort_by(f64::total_cmp);
+        column[45]
+    };
+    let (first, second) = (median(0), median(1));
+    let label = |i: usize| {
+        let row = x.features().row(i);
+        if row[0] > first {
+            "a"
+        } else if row[1] > second {
+            "b"
+        } else {
+            "c"
+        }
+    };
+    let y = Target::classes(&(0..90).map(label).collect::<Vec<_>>());
+    for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
+        let mut spec = TrainSpec {
+            method: smkl("log+gl"),
+            kernels: "rbf(0.5|1|2), linear on each".into(),
+            normalize: Normalize::Trace,
+            multi_class,
+            shared_weights: true,
+            group_by: GroupBy::Scope,
+            ..TrainSpec::default()
+        };
+        let prepared = Prepared::from_table(&x, &y, None, &spec).unwrap();
+        spec.c = 4.0 * prepared.collapse_threshold(&spec).unwrap().start();
+        let model = prepared.fit(&spec, &mut Silent).unwrap();
+        assert_eq!(model.status(), Status::Stationary);
+        let weights = &model.machines[0].weights;
+        assert!(model.machines.len() == 3 && model.machines.iter().all(|m| m.weights == *weights));
+        let trace = &model.machines[0].trace;
+        assert!(trace.windows(2).all(|w| w[1].objective <= w[0].objective + 1e-11 * (1.0 + w[0].objective.abs())));
+        // The two columns that matter are in, with all their kernels, and few others.
+        assert!(weights.chunks(4).all(|band| band.iter().all(|w| (*w == 0.0) == (band[0] == 0.0))));
+        assert!(weights[0] > 0.0 && weights[4] > 0.0 && active(&model) <= 24, "{weights:?}");
+    }
 }
 
 #[test]

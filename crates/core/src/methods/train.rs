@@ -211,14 +211,14 @@ impl Prepared {
                 ));
             }
             (Input::Table { kernels, .. }, GroupBy::Scope) => {
-                let mut groups: Vec<(&[usize], Vec<(usize, f64)>)> = Vec::new();
+                let mut groups: Vec<Vec<(usize, f64)>> = Vec::new();
                 for (t, kernel) in kernels.iter().enumerate() {
-                    match groups.iter_mut().find(|(columns, _)| *columns == kernel.columns) {
-                        Some((_, members)) => members.push(member(t)),
-                        None => groups.push((&kernel.columns, vec![member(t)])),
+                    match groups.iter_mut().find(|g| kernels[g[0].0].columns == kernel.columns) {
+                        Some(members) => members.push(member(t)),
+                        None => groups.push(vec![member(t)]),
                     }
                 }
-                groups.into_iter().map(|(_, members)| members).collect()
+                groups
             }
         };
         Ok(Some(Groups::new(&self.grams, members)))

@@ -7,6 +7,7 @@
 
 from mercer import kernels
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
+from mercer._gram import gram
 from mercer._io import load
 from mercer._mercer import version as _version
 from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
@@ -18,6 +19,7 @@ __all__ = [
     "GMKLRegressor",
     "UniformMKLClassifier",
     "UniformMKLRegressor",
+    "gram",
     "kernels",
     "load",
 ]

@@ -36,21 +36,24 @@ class Training:
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
     """Checks X and y together and sets `n_features_in_` and `feature_names_in_` on the estimator."""
     columns = views = None
+    rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_STACK)
+        X, y = validate_data(estimator, X, y, **rules, **_STACK)
         X = _stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
     elif _is_views(X):
         X, columns, views = _join(X)
-        X, y = check_X_y(X, y, y_numeric=numeric, estimator=estimator, **_TABLE)
+        X, y = check_X_y(X, y, estimator=estimator, **rules, **_TABLE)
         estimator.n_features_in_ = X.shape[1]
         estimator.feature_names_in_ = np.asarray(columns, dtype=object)
     else:
         _refuse_text_columns(X)
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_TABLE)
+        X, y = validate_data(estimator, X, y, **rules, **_TABLE)
         if hasattr(estimator, "feature_names_in_"):
             columns = [str(name) for name in estimator.feature_names_in_]
+    if columns is not None and len(set(columns)) < len(columns):
+        raise ValueError(f"column `{next(c for c in columns if columns.count(c) > 1)}` is there more than once")
     weight = _weights(sample_weight, X.shape[0])
     data = Training(X, y, weight, columns, views)
     # Standardisation, kernel scales and automatic widths must not see a row that counts for nothing. A precomputed
@@ -72,6 +75,16 @@ def read_features(estimator: Any, X: Any) -> np.ndarray:
     if missing or not expected or len(columns) != len(expected):
         raise ValueError(f"views with columns {expected} are expected, got {columns}")
     return np.ascontiguousarray(X[:, [columns.index(name) for name in expected]])
+
+
+def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, int, int]] | None]:
+    """Checks a table that belongs to no estimator: numbers, column names and views."""
+    if _is_views(X):
+        return _join(X)
+    _refuse_text_columns(X)
+    names = list(getattr(X, "columns", []))
+    columns = names if names and all(isinstance(name, str) for name in names) else None
+    return check_array(X, input_name="X", **_TABLE), columns, None
 
 
 def read_block(estimator: Any, X: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Model", "fit", "fit_precomputed", "parse_kernels", "version"]
+__all__ = ["Model", "fit", "fit_precomputed", "gram", "parse_kernels", "version"]
 
 _Callback = Callable[[int, float, float, float, int, float], object]
 
@@ -56,5 +56,15 @@ def fit_precomputed(
     n_threads: int | None = None,
     callback: _Callback | None = None,
 ) -> Model: ...
+def gram(
+    x: NDArray[np.float64],
+    kernels: str,
+    *,
+    z: NDArray[np.float64] | None = None,
+    columns: Sequence[str] | None = None,
+    views: Sequence[tuple[str, int, int]] = ...,
+    normalize: str = "none",
+    n_threads: int | None = None,
+) -> tuple[list[str], NDArray[np.float64]]: ...
 def parse_kernels(text: str) -> str: ...
 def version() -> str: ...

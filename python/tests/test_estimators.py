@@ -41,7 +41,8 @@ def test_binary_attributes(Estimator, loss, binary):
     assert isinstance(clf.intercept_, float)
     assert_allclose(clf.dual_coef_.sum(), 0, atol=1e-6)
     assert clf.status_ == "optimal" and 0 <= clf.duality_gap_ <= clf.tol
-    assert clf.dual_objective_ <= clf.primal_objective_
+    # Up to rounding: one linear solve may leave the bounds equal to the last digits.
+    assert clf.dual_objective_ <= clf.primal_objective_ * (1 + 1e-12)
     assert len(clf.trace_) == clf.n_iter_ >= 1
     assert {"iteration", "objective", "dual", "gap", "seconds"} <= clf.trace_[-1].keys()
     assert_array_equal(clf.classes_, [0, 1])

@@ -8,6 +8,7 @@
 mod convert;
 mod error;
 mod fit;
+mod gram;
 mod model;
 
 use pyo3::prelude::*;
@@ -18,17 +19,17 @@ mod _mercer {
     #[pymodule_export]
     use crate::fit::{fit, fit_precomputed};
     #[pymodule_export]
+    use crate::gram::gram;
+    #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
     use crate::{parse_kernels, version};
 }
 
-/// Checks a text of the kernel language and returns it without surrounding blanks; a mistake is a `ValueError` that
-/// points at the character.
+/// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
 #[pyfunction]
 fn parse_kernels(text: &str) -> PyResult<String> {
-    mercer::kernels::language::parse(text).map_err(error::to_py)?;
-    Ok(text.trim().to_string())
+    Ok(mercer::kernels::language::parse(text).map_err(error::to_py)?.to_string())
 }
 
 /// Version of the native library.

@@ -41,8 +41,8 @@ impl Model {
     }
 
     /// The bytes of the model file.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &py.detach(|| self.0.to_bytes()).map_err(to_py)?))
     }
 
     /// Reads a model file.
@@ -57,7 +57,7 @@ impl Model {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let bytes = slf.get().to_bytes(slf.py());
+        let bytes = slf.get().to_bytes(slf.py())?;
         Ok((slf.get_type().into_any(), PyTuple::new(slf.py(), [bytes])?))
     }
 

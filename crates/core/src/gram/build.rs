@@ -253,7 +253,7 @@ impl<'a> Assembly<'a> {
         let mut missing = Vec::new();
         for (item, factor) in batch.iter().zip(factors) {
             if let Some(Built { term: Stored::Factor(f), .. }) = &factor {
-                self.bytes += (f.rows.data().len() * size_of::<f64>()) as u64;
+                self.bytes += f.bytes();
             } else {
                 missing.push(*item);
             }
@@ -349,7 +349,11 @@ impl GramSet {
                 .enumerate()
                 .map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw))
                 .collect();
-            assembly.add(&batch)?;
+            assembly.add(&batch).or_else(|e| {
+                // An indefinite matrix may fail in its normalisation first; what is wrong with it is the better message.
+                kernels.iter().zip(&names[first..]).try_for_each(|(k, name)| check::positive_semidefinite(k, name))?;
+                Err(e)
+            })?;
             kernels.par_iter().enumerate().try_for_each(|(i, k)| match &assembly.built[first + i] {
                 Some(Built { term: Stored::Factor(f), .. }) => probe(k, f, options.normalize, &names[first + i]),
                 _ => check::positive_semidefinite(k, &names[first + i]),

@@ -123,6 +123,11 @@ impl Factor {
         Self { rows, residual: 0.0, map: Map::Monomials, mean: None, divisor: 1.0 }
     }
 
+    /// Memory it takes.
+    pub fn bytes(&self) -> u64 {
+        size_of_val(self.rows.data()) as u64
+    }
+
     /// r.
     pub fn rank(&self) -> usize {
         self.rows.cols()

@@ -39,11 +39,10 @@ pub struct GramSet {
 impl GramSet {
     /// Bytes the terms take.
     pub fn bytes(&self) -> u64 {
-        let factor = |f: &Factor| (f.rows.data().len() * size_of::<f64>()) as u64;
         self.terms
             .iter()
             .map(|t| match t {
-                Stored::Factor(f) => factor(f),
+                Stored::Factor(f) => f.bytes(),
                 Stored::Dense(_) => Packed::<f64>::bytes(self.n),
                 Stored::DenseF32(_) => Packed::<f32>::bytes(self.n),
             })

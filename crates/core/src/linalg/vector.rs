@@ -48,6 +48,9 @@ pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
 }
 
 /// c ← c + a bᵀ for row-major a (m × k), b (n × k), c (m × n with row stride `c_stride`).
+///
+/// # Panics
+/// If a slice is too short for its shape.
 pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64], c_stride: usize) {
     if m == 0 || n == 0 || k == 0 {
         return;

@@ -36,7 +36,7 @@ impl Machine for Smo {
 
 impl Smo {
     fn run<R: Rows>(
-        &self,
+        self,
         kernel: &Combined,
         mut rows: R,
         task: &Task<'_>,

@@ -3,7 +3,7 @@
 //! ```text
 //! 8 bytes   header length h, little endian
 //! h bytes   JSON: {"__metadata__": {"format": "mercer", "version": "1", "crc32": "xxxxxxxx", "model": "<JSON>"},
-//!           "<tensor>": {"dtype": "F64" | "I64", "shape": […], "data_offsets": [from, to]}, …}
+//!           "<tensor>": {"dtype": "F64" | "U64", "shape": […], "data_offsets": [from, to]}, …}
 //! the rest  raw little-endian tensors
 //! ```
 //!
@@ -88,7 +88,7 @@ impl Tensors {
     }
 
     fn put_index(&mut self, name: String, values: &[usize]) {
-        self.put(name, "I64", vec![values.len()], values.iter().map(|&v| (v as i64).to_le_bytes()));
+        self.put(name, "U64", vec![values.len()], values.iter().map(|&v| (v as u64).to_le_bytes()));
     }
 
     fn take(&self, name: &str, dtype: &str) -> Result<impl Iterator<Item = [u8; 8]>> {
@@ -106,7 +106,7 @@ impl Tensors {
     }
 
     fn take_index(&self, name: &str, below: usize) -> Result<Vec<usize>> {
-        let values: Vec<usize> = self.take(name, "I64")?.map(|b| i64::from_le_bytes(b) as usize).collect();
+        let values: Vec<usize> = self.take(name, "U64")?.map(|b| u64::from_le_bytes(b) as usize).collect();
         if values.iter().any(|&v| v >= below) {
             return Err(broken(&format!("tensor `{name}` points outside the model")));
         }

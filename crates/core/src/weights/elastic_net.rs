@@ -65,7 +65,7 @@ impl ElasticNet {
             let value = theta * theta * (self.v + high * power) - target;
             let slope = theta * (2.0 * self.v + (self.p + 1.0) * high * power);
             let next = theta - value / slope;
-            if !(next < theta) || next <= 0.0 {
+            if next.is_nan() || next >= theta || next <= 0.0 {
                 break;
             }
             theta = next;

@@ -54,6 +54,6 @@ pub trait Separable: WeightSet {
 
     /// Terms that share one constraint.
     fn groups(&self, n_terms: usize) -> Vec<Range<usize>> {
-        vec![0..n_terms]
+        std::iter::once(0..n_terms).collect()
     }
 }

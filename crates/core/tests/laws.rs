@@ -1,0 +1,177 @@
+//! Laws over lists: adding a row to a list in `testkit` subjects the newcomer to every law here.
+
+use mercer::{
+    data::Rng,
+    gram::{Budget, BuildOptions, Gram, GramSet, GramSource, Storage},
+    kernels::{KernelSpec, Normalize, Normalizer},
+    linalg::{Matrix, dot},
+};
+use mercer_testkit::{all_functions, all_losses, all_weight_sets, naive_kernel};
+
+fn normal(rows: usize, cols: usize, seed: u64) -> Matrix {
+    let mut rng = Rng::new(seed);
+    Matrix::new(rows, cols, (0..rows * cols).map(|_| rng.normal()).collect()).unwrap()
+}
+
+#[test]
+fn kernels_agree_with_their_naive_twin_and_are_symmetric_and_positive_semidefinite() {
+    for cols in [1, 3] {
+        let (x, z) = (normal(25, cols, 1), normal(7, cols, 2));
+        let mut rng = Rng::new(3);
+        for f in all_functions() {
+            let block = f.block(&z, &x);
+            let own = f.block(&x, &x);
+            let largest = f.diagonal(&x).iter().copied().fold(0.0, f64::max);
+            for i in 0..25 {
+                for j in 0..7 {
+                    let want = naive_kernel(f, z.row(j), x.row(i));
+                    // A few roundings of the largest value.
+                    assert!((block[(j, i)] - want).abs() <= 1e-13 * largest.max(want.abs()), "{f:?}");
+                }
+                assert!((own[(i, i)] - f.diagonal(&x)[i]).abs() <= 1e-15 * largest);
+                assert!((0..25).all(|j| own[(i, j)] == own[(j, i)]), "{f:?}");
+            }
+            for _ in 0..20 {
+                let a: Vec<f64> = (0..25).map(|_| rng.normal()).collect();
+                let form: f64 = (0..25).map(|i| a[i] * dot(own.row(i), &a)).sum();
+                assert!(form >= -1e-12 * largest * 25.0, "{f:?}: {form}");
+            }
+        }
+    }
+}
+
+#[test]
+fn losses_satisfy_fenchel_young_and_their_bias_is_best() {
+    let mut rng = Rng::new(4);
+    for loss in all_losses() {
+        for y in [-1.0, 1.0, 0.37] {
+            if loss.name() == "hinge" && y == 0.37 {
+                continue;
+            }
+            let (low, high) = loss.dual_interval(y);
+            for _ in 0..200 {
+                // ℓ(f) + ℓ*(u) ≥ u f, for u = −a inside the dual interval.
+                let u = -(rng.uniform() * (high.min(3.0) - low.max(-3.0)) + low.max(-3.0));
+                let f = 4.0 * rng.normal();
+                assert!(loss.value(y, f) + loss.conjugate(y, u) >= u * f - 1e-12, "{} y={y} u={u} f={f}", loss.name());
+            }
+            // Equality at some f: the conjugate is not merely a bound.
+            let u = -0.5 * (low.max(-1.0) + high.min(1.0));
+            let best = (-40_000..40_000)
+                .map(|i| u * f64::from(i) * 1e-3 - loss.value(y, f64::from(i) * 1e-3))
+                .fold(f64::MIN, f64::max);
+            assert!((best - loss.conjugate(y, u)).abs() < 1e-5, "{} y={y}: {best}", loss.name());
+        }
+        let y: Vec<f64> = (0..41).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let f: Vec<f64> = (0..41).map(|_| rng.normal()).collect();
+        let cost: Vec<f64> = (0..41).map(|_| 0.1 + rng.uniform()).collect();
+        let b = loss.best_bias(&y, &f, &cost);
+        let at = |b: f64| loss.total(&y, &f, b, &cost);
+        for step in [1e-4, 1e-2, 0.3, 2.0] {
+            assert!(at(b) <= at(b + step) + 1e-12 && at(b) <= at(b - step) + 1e-12, "{}", loss.name());
+        }
+    }
+}
+
+#[test]
+fn weight_sets_answer_their_questions_best() {
+    let mut rng = Rng::new(5);
+    for (name, set) in all_weight_sets() {
+        for n in [1, 2, 7] {
+            let start = set.start(n);
+            assert!((set.load(&start) - 1.0).abs() < 1e-9 && start.iter().all(|&t| t == start[0]), "{name}");
+            for round in 0..30 {
+                let draw = |rng: &mut Rng| -> Vec<f64> {
+                    (0..n)
+                        .map(|m| if round % 3 == 0 && m == 0 { 0.0 } else { -rng.uniform().max(1e-300).ln() })
+                        .collect()
+                };
+                let (s, q) = (draw(&mut rng), draw(&mut rng));
+                let point: Vec<f64> = (0..n).map(|_| 2.0 * rng.normal()).collect();
+                let (linear, response, nearest) = (set.support_point(&s), set.best_response(&q), set.project(&point));
+                let cost = |theta: &[f64]| -> f64 {
+                    q.iter().zip(theta).map(|(q, t)| if *q == 0.0 { 0.0 } else { q / t }).sum()
+                };
+                let distance = |t: &[f64]| -> f64 { t.iter().zip(&point).map(|(a, b)| (a - b).powi(2)).sum() };
+                for theta in [&linear, &response, &nearest] {
+                    assert!(set.load(theta) <= 1.0 + 1e-12 && theta.iter().all(|&t| t >= 0.0), "{name}: outside");
+                }
+                if s.iter().any(|&x| x > 0.0) {
+                    assert!((set.support(&s) - dot(&s, &linear)).abs() <= 1e-15, "{name}");
+                }
+                for _ in 0..30 {
+                    let mut other: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
+                    set.tighten(&mut other);
+                    assert!((set.load(&other) - 1.0).abs() < 1e-9, "{name}: not tight");
+                    assert!(dot(&s, &other) <= dot(&s, &linear) + 1e-10, "{name}: support beaten");
+                    assert!(cost(&response) <= cost(&other) * (1.0 + 1e-9), "{name}: response beaten");
+                    assert!(distance(&nearest) <= distance(&other) + 1e-9, "{name}: projection beaten");
+                }
+            }
+            for theta in [0.03, 0.4, 1.7] {
+                let [_, slope, bend] = set.phi(theta);
+                let h = 1e-5;
+                let difference = (set.phi(theta + h)[0] - set.phi(theta - h)[0]) / (2.0 * h);
+                let second = (set.phi(theta + h)[1] - set.phi(theta - h)[1]) / (2.0 * h);
+                assert!((difference - slope).abs() < 1e-6 * slope.max(1.0), "{name}: slope");
+                assert!((second - bend).abs() < 1e-5 * bend.max(1.0), "{name}: curvature");
+            }
+        }
+    }
+}
+
+/// Every storage form of every kernel under every normalisation, against the matrix itself.
+#[test]
+fn stored_terms_act_like_the_normalised_matrix() {
+    let x = normal(40, 2, 6);
+    let kernels: Vec<KernelSpec> = all_functions()
+        .into_iter()
+        .flat_map(|function| [vec![0], vec![0, 1]].map(|columns| (function, columns)))
+        .map(|(function, columns)| KernelSpec { function, name: format!("{function:?} on {columns:?}"), columns })
+        .collect();
+    let a: Vec<f64> = (0..40).map(|i| if i % 4 == 0 { 0.0 } else { f64::from(i % 5) - 2.0 }).collect();
+    let scale: Vec<f64> = (0..40).map(|i| f64::from(i % 3) * 0.5).collect();
+    for normalize in
+        [Normalize::Trace, Normalize::Multiplicative, Normalize::Spherical, Normalize::Center, Normalize::None]
+    {
+        for (storage, accuracy) in
+            [(Storage::Auto, 1e-9), (Storage::LowRank, 1e-9), (Storage::Dense, 1e-12), (Storage::DenseF32, 1e-6)]
+        {
+            let options = BuildOptions { normalize, storage, rank_tolerance: 1e-13, budget: Budget { bytes: 1 << 30 } };
+            let set = GramSet::from_table(&x, &kernels, &options).unwrap();
+            let forms = set.quad_forms(&a);
+            for (t, spec) in kernels.iter().enumerate() {
+                let rows = x.select_cols(&spec.columns);
+                let mut k = spec.function.block(&rows, &rows);
+                Normalizer::fit_block(normalize, &spec.name, &k).unwrap().apply_train(&mut k);
+                let size = k.data().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+                let near = |got: f64, want: f64, extent: f64| {
+                    let what = format!("{} {normalize:?} {storage:?}: {got} instead of {want}", spec.name);
+                    assert!((got - want).abs() <= accuracy * size * extent, "{what}");
+                };
+                let mut out = vec![0.0; 40];
+                set.apply(t, &a, &mut out);
+                (0..40).for_each(|i| near(out[i], dot(k.row(i), &a), 80.0));
+                near(forms[t], (0..40).map(|i| a[i] * dot(k.row(i), &a)).sum(), 6400.0);
+                set.row(t, 11, &mut out);
+                (0..40).for_each(|j| near(out[j], k[(11, j)], 1.0));
+                let mut gram = Gram::zeros(40);
+                set.accumulate(t, 2.0, Some(&scale), &mut gram);
+                gram.mirror();
+                (0..40).for_each(|j| near(gram.row(5)[j], 2.0 * scale[5] * k[(5, j)] * scale[j], 2.0));
+            }
+            // combine is the sum of what accumulate adds.
+            let weights: Vec<f64> = (0..kernels.len()).map(|t| if t % 3 == 1 { 0.0 } else { 0.1 * t as f64 }).collect();
+            let mut sum = Gram::zeros(40);
+            for (t, &w) in weights.iter().enumerate() {
+                set.accumulate(t, w, None, &mut sum);
+            }
+            sum.mirror();
+            let combined = set.combine(&weights);
+            let size = (0..40).map(|i| combined.row(i)[i]).fold(0.0, f64::max);
+            for i in 0..40 {
+                assert!(combined.row(i).iter().zip(sum.row(i)).all(|(a, b)| (a - b).abs() <= 1e-12 * size));
+            }
+        }
+    }
+}

@@ -66,7 +66,7 @@ class MKLBase(BaseEstimator):
             model = _mercer.fit_precomputed(data.X, **told)
         else:
             model = _mercer.fit(data.X, columns=data.columns, views=data.views or [], **told)
-        self._adopt(model, data.kept)
+        self._adopt(model)
         for text in self.warnings_:
             warnings.warn(text, UserWarning, stacklevel=3)
         if self.status_ not in ("optimal", "stationary"):
@@ -106,7 +106,7 @@ class MKLBase(BaseEstimator):
 
         return show
 
-    def _adopt(self, model: _mercer.Model, kept: np.ndarray | None = None) -> None:
+    def _adopt(self, model: _mercer.Model) -> None:
         """Learned attributes from a native model; one machine drops the machine axis."""
         info = json.loads(model.info())
         certificates = [machine["certificate"] for machine in info["machines"]]
@@ -116,7 +116,7 @@ class MKLBase(BaseEstimator):
         self._model, self._input_kind, self._columns = model, info["input"], info["columns"]
         self.kernel_weights_ = weights[0] if single else weights
         self.kernel_names_ = info["kernel_names"]
-        self.support_ = support if kept is None else kept[support]
+        self.support_ = support
         self.dual_coef_ = dual_coef[0] if single else dual_coef
         self.intercept_ = float(intercepts[0]) if single else intercepts
         primal, dual, gap = ([_float(c[key]) for c in certificates] for key in ("primal", "dual", "gap"))

@@ -29,8 +29,6 @@ class Training:
     columns: list[str] | None = None
     #: (name, first column, one past the last).
     views: list[tuple[str, int, int]] | None = None
-    #: The rows kept, where some were dropped for their zero weight.
-    kept: np.ndarray | None = None
 
 
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
@@ -55,13 +53,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
     if columns is not None and len(set(columns)) < len(columns):
         raise ValueError(f"column `{next(c for c in columns if columns.count(c) > 1)}` is there more than once")
     weight = _weights(sample_weight, X.shape[0])
-    data = Training(X, y, weight, columns, views)
-    # Standardisation, kernel scales and automatic widths must not see a row that counts for nothing. A precomputed
-    # stack keeps its rows: its columns are part of the contract with `predict`.
-    if weight is not None and not precomputed and not weight.all():
-        kept = np.flatnonzero(weight)
-        data.X, data.y, data.weight, data.kept = np.ascontiguousarray(X[kept]), y[kept], weight[kept], kept
-    return data
+    return Training(X, y, weight, columns, views)
 
 
 def read_features(estimator: Any, X: Any) -> np.ndarray:

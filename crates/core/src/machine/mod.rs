@@ -5,12 +5,14 @@
 //! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
 
 mod kernel;
+mod leave_one_out;
 mod newton;
 mod ridge;
 mod smo;
 mod system;
 
 pub use kernel::Combined;
+pub use leave_one_out::{PROVEN_RHO, xi_alpha};
 pub use newton::Newton;
 pub use ridge::Ridge;
 pub use smo::Smo;

@@ -143,6 +143,11 @@ impl<'a> Run<'a> {
         self.gap() <= self.problem.tol
     }
 
+    /// Has an observer asked to stop?
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// Iterations recorded.
     pub fn iterations(&self) -> usize {
         self.trace.len()
@@ -274,7 +279,7 @@ impl<'a> Run<'a> {
 }
 
 /// Values of the rows `rows` in a vector over all n.
-fn spread(values: &[f64], rows: &[usize], n: usize) -> Vec<f64> {
+pub fn spread(values: &[f64], rows: &[usize], n: usize) -> Vec<f64> {
     let mut out = vec![0.0; n];
     rows.iter().zip(values).for_each(|(&i, v)| out[i] = *v);
     out

@@ -10,6 +10,7 @@ mod samples;
 mod search;
 mod single;
 mod smkl;
+mod smkl_linear;
 mod spec;
 mod train;
 mod uniform;
@@ -19,6 +20,8 @@ pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use evaluate::{Memory, Part, Point, Problem};
 pub use search::{Choices, Search, choose, grid_search};
+pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
+pub use smkl_linear::{GroupedFeatures, GroupedFit};
 pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
 

@@ -1,8 +1,164 @@
-//! Later.
-use super::evaluate::{Memory, Problem};
-use crate::{Result, model::Fit, trace::Observer};
+//! Sparse multiple kernel learning: concave penalties of the block norms, by majorise–minimise.
+//!
+//! Solves  min over w, b :  L(w, b) = g(r) + Σ_i c_i ℓ(y_i, f(x_i) + b),   r_k = ‖w_k‖²,  f = Σ_k ⟨w_k, φ_k⟩
+//! to a stationary point, g a sum of group selection terms ([`Penalty`]), concave and increasing in r.
+//! In: terms K_1..K_M, a task (or several that share β), g.   Out: β, a, b, the value L.   Paper: [Subrahmanya2010] Algorithm 2; page
+//! docs/methods/smkl.md.
+//!
+//! A concave g lies below its tangent, g(r') ≤ g(r) + ½ Σ_k B_k (r'_k − r_k) with B_k = 2 ∂g/∂r_k, so the machine for the kernel
+//! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap.
 
-/// Later.
-pub fn fit(_: &Problem<'_>, _penalty: &str, _eps: f64, _: &mut Memory, _: &mut dyn Observer) -> Result<Fit> {
-    unimplemented!()
+mod parser;
+mod penalty;
+mod threshold;
+
+pub use penalty::Penalty;
+pub use threshold::{Threshold, collapse_threshold};
+
+use super::evaluate::{Memory, Part, Point, Problem, Run, active};
+use crate::{
+    Error, Result,
+    linalg::{dot, l1_distance},
+    machine::Solution,
+    model::Fit,
+    trace::{Observer, Status},
+};
+
+/// The machine's relative gap: never coarser, never finer.
+const ACCURACY: (f64, f64) = (1e-6, 1e-13);
+/// Changes of β below this are noise where L stands still: about the square root of the finest gap.
+const NOISE: f64 = 1e-6;
+
+/// Minimises L for the penalty written in `penalty`.
+pub fn fit(
+    problem: &Problem<'_>,
+    penalty: &str,
+    eps: f64,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
+    fit_penalty(problem, &Penalty::parse(penalty, eps)?, memory, observer)
+}
+
+/// Minimises L from equal weights 1/M, the machine warm from the multipliers in `memory`. Weights are not taken from there: L has many
+/// stationary points, and the answer must not depend on what was fitted before.
+pub fn fit_penalty(
+    problem: &Problem<'_>,
+    penalty: &Penalty,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
+    let terms = problem.grams.n_terms();
+    penalty.check(terms)?;
+    let mut run = Run::new(problem, observer);
+    let mut duals = memory.duals.take();
+    let mut beta = vec![1.0 / terms as f64; terms];
+    // β moves with the multipliers, whose error is of the order of the square root of the gap.
+    let mut accuracy = problem.tol.powi(2).clamp(ACCURACY.1, ACCURACY.0);
+    let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
+    let mut last = f64::INFINITY;
+    let (iterate, status) = loop {
+        let mut iterate = Iterate::new(&run, penalty, accuracy, beta, duals.as_deref())?;
+        // Descent holds up to the machine's gap: a rise asks for a smaller one.
+        while iterate.rises_above(last) && accuracy > ACCURACY.1 {
+            accuracy = (1e-2 * accuracy).max(ACCURACY.1);
+            let start = iterate.point.duals();
+            iterate = Iterate::new(&run, penalty, accuracy, iterate.point.theta, Some(&start))?;
+        }
+        let now = &iterate.point.theta;
+        // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
+        let next = penalty.advance(&iterate.norms, now);
+        let change = relative_change(&next, now);
+        run.record_values(iterate.value, f64::NAN, change, active(now));
+        if Threshold::passed(penalty, &next, &iterate.norms, iterate.loss, constant) {
+            return Err(too_cheap(problem, penalty));
+        }
+        if iterate.rests(change, last, problem.tol) {
+            break (iterate, Status::Stationary);
+        }
+        if run.stopped() {
+            break (iterate, Status::Stopped);
+        }
+        if run.iterations() >= problem.max_iter {
+            break (iterate, Status::MaxIterations);
+        }
+        duals = Some(iterate.point.duals());
+        last = iterate.value;
+        beta = next;
+    };
+    let (iterate, status) = iterate.settled(&run, penalty, accuracy, status)?;
+    memory.duals = Some(iterate.point.duals());
+    run.best = Some(iterate.point);
+    run.finish_as(iterate.value, f64::NAN, f64::NAN, status)
+}
+
+/// A solved weight vector as SMKL sees it.
+struct Iterate {
+    point: Point,
+    /// r_k = ‖w_k‖² = β_k² s_k, summed over the decision functions.
+    norms: Vec<f64>,
+    /// Σ c ℓ.
+    loss: f64,
+    /// L.
+    value: f64,
+}
+
+impl Iterate {
+    fn new(
+        run: &Run<'_>,
+        penalty: &Penalty,
+        accuracy: f64,
+        beta: Vec<f64>,
+        start: Option<&[Vec<f64>]>,
+    ) -> Result<Self> {
+        let (grams, parts) = (run.problem.grams, &run.problem.parts);
+        let point = run.visit_to(accuracy, beta, start)?;
+        let square: f64 = point.solutions.iter().map(|s| dot(&s.a, &s.a)).sum();
+        // The slope is ½ (s + residual ‖a‖²): w lives in the stored factors, so what they left out does not count.
+        let s = |t: usize| (2.0 * point.slope[t] - grams.residual(t) * square).max(0.0);
+        let norms: Vec<f64> = point.theta.iter().enumerate().map(|(t, b)| b * b * s(t)).collect();
+        let paid = |(p, s): (&Part<'_>, &Solution)| p.task.loss.total(p.task.y, &s.f, s.bias, p.task.cost);
+        let loss = parts.iter().zip(&point.solutions).map(paid).sum();
+        let value = penalty.value(&norms) + loss;
+        Ok(Self { point, norms, loss, value })
+    }
+
+    fn rises_above(&self, last: f64) -> bool {
+        self.value - last > 1e-12 * (last.abs() + self.point.primal.abs())
+    }
+
+    /// Has β come to rest, to the tolerance or as far as the machine can tell?
+    fn rests(&self, change: f64, last: f64, tol: f64) -> bool {
+        change <= tol || (change <= NOISE && self.value >= last)
+    }
+
+    /// Pruned and solved anew, so that all numbers speak of the weights returned; where these were stationary, until they are so again.
+    fn settled(self, run: &Run<'_>, penalty: &Penalty, accuracy: f64, status: Status) -> Result<(Self, Status)> {
+        let at_rest = status == Status::Stationary;
+        let Some(mut beta) = penalty.prune(&self.norms, &self.point.theta, at_rest) else { return Ok((self, status)) };
+        let (mut iterate, mut last) = (self, f64::INFINITY);
+        for _ in 0..run.problem.max_iter {
+            let start = iterate.point.duals();
+            iterate = Self::new(run, penalty, accuracy, beta, Some(&start))?;
+            beta = penalty.advance(&iterate.norms, &iterate.point.theta);
+            let change = relative_change(&beta, &iterate.point.theta);
+            if !at_rest || iterate.rests(change, last, run.problem.tol) {
+                return Ok((iterate, status));
+            }
+            last = iterate.value;
+        }
+        Ok((iterate, Status::MaxIterations))
+    }
+}
+
+/// ‖next − now‖₁ / ‖now‖₁.
+pub(super) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
+    l1_distance(next, now) / now.iter().sum::<f64>()
+}
+
+/// The error of a fit that collapsed, in units of the mean price.
+fn too_cheap(problem: &Problem<'_>, penalty: &Penalty) -> Error {
+    let costs = || problem.parts.iter().flat_map(|p| p.task.cost);
+    let c = costs().sum::<f64>() / costs().count() as f64;
+    collapse_threshold(problem.grams, &problem.parts, penalty).error(c)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Penalty;
 use crate::{Error, Result, gram::Storage, kernels::Normalize, model::Scheme, weights::ElasticNet};
 
 /// How kernel weights are found: the names users type.
@@ -242,6 +243,9 @@ impl TrainSpec {
         }
         if let MethodSpec::Gmkl { v, p, .. } = self.method {
             ElasticNet::new(v, p)?;
+        }
+        if let MethodSpec::Smkl { penalty, eps } = &self.method {
+            Penalty::parse(penalty, *eps)?;
         }
         Ok(())
     }

@@ -1,8 +1,13 @@
 //! From data to model: check, standardise, build the kernel terms, fit every machine, keep what prediction needs.
 
+mod estimates;
+
 use std::time::Instant;
 
-use super::{GroupBy, LossName, Memory, Part, Problem, TrainSpec, samples::Samples};
+use super::{
+    GroupBy, LossName, Memory, Part, Problem, TrainSpec,
+    samples::{MachineTask, Samples},
+};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Standardizer, Target},
@@ -155,13 +160,7 @@ impl Prepared {
         let fitting = self.samples.fitting(spec)?;
         let machine = fitting.machine();
         let tasks = self.samples.machines(spec)?;
-        let parts: Vec<Part<'_>> = tasks
-            .iter()
-            .map(|t| Part {
-                task: Task { y: &t.y, cost: &t.cost, loss: fitting.loss(), intercept: spec.fit_intercept },
-                rows: t.rows.as_deref(),
-            })
-            .collect();
+        let parts = parts(&tasks, &fitting, spec);
         let grouped = self.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
         let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
@@ -279,6 +278,14 @@ impl Prepared {
             trace: fit.trace.clone(),
         }
     }
+}
+
+fn parts<'a>(tasks: &'a [MachineTask], fitting: &'a Fitting, spec: &TrainSpec) -> Vec<Part<'a>> {
+    let part = |t: &'a MachineTask| Part {
+        task: Task { y: &t.y, cost: &t.cost, loss: fitting.loss(), intercept: spec.fit_intercept },
+        rows: t.rows.as_deref(),
+    };
+    tasks.iter().map(part).collect()
 }
 
 fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {

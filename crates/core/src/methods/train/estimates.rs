@@ -1,0 +1,60 @@
+//! What the training rows alone say about C and about the error to come.
+
+use super::{Prepared, parts};
+use crate::{
+    Error, Model, Result,
+    gram::{Budget, GramSource},
+    machine::{Combined, Solution, xi_alpha},
+    methods::{MethodSpec, Part, Penalty, Threshold, TrainSpec, collapse_threshold},
+    model::Machine,
+};
+
+impl Prepared {
+    /// Where C begins to be large enough for the SMKL penalty of `spec`, in units of `spec.c`: the largest over machines that have
+    /// weights of their own.
+    pub fn collapse_threshold(&self, spec: &TrainSpec) -> Result<Threshold> {
+        spec.check()?;
+        let MethodSpec::Smkl { penalty, eps } = &spec.method else {
+            return Err(Error::param("method", "smkl: others have no collapse threshold", spec.method.name()));
+        };
+        let penalty = Penalty::parse(penalty, *eps)?;
+        let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
+        let parts = parts(&tasks, &fitting, spec);
+        let group = if spec.shared_weights { parts.len() } else { 1 };
+        let grouped = self.groups(spec)?;
+        let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
+        let mut worst = Threshold { collapse: 0.0, escape: 0.0 };
+        for parts in parts.chunks(group) {
+            let mark = collapse_threshold(grams, parts, &penalty);
+            worst.collapse = worst.collapse.max(mark.collapse);
+            worst.escape = worst.escape.max(mark.escape);
+        }
+        Ok(worst.times(spec.c))
+    }
+
+    /// The ξα estimate of the leave-one-out error of every machine of `model`, fitted to `spec` on these rows; hinge only. With ρ = 2 a
+    /// bound on that error at the weights found.
+    pub fn xi_alpha(&self, spec: &TrainSpec, model: &Model, rho: f64) -> Result<Vec<f64>> {
+        let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
+        let n = self.samples.kept.len();
+        if model.machines.len() != tasks.len() || model.n_samples != n {
+            return Err(Error::param("model", "one fitted to this request on these rows", "another"));
+        }
+        let small_factor = fitting.machine().likes_small_factors();
+        let room = Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) };
+        let estimate = |(part, machine): (&Part<'_>, &Machine)| {
+            let kernel = Combined::new(&self.grams, &machine.weights, room, small_factor)?;
+            let mut a = vec![0.0; n];
+            for (row, coef) in machine.support.iter().zip(&machine.dual_coef) {
+                a[self.samples.kept.partition_point(|kept| kept < row)] = *coef;
+            }
+            let (kernel, a) = match part.rows {
+                None => (kernel, a),
+                Some(rows) => (kernel.select(rows), rows.iter().map(|&i| a[i]).collect()),
+            };
+            let f = kernel.times(&a);
+            xi_alpha(&kernel, &part.task, &Solution::new(&part.task, a, f), rho)
+        };
+        parts(&tasks, &fitting, spec).iter().zip(&model.machines).map(estimate).collect()
+    }
+}

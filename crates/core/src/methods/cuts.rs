@@ -45,9 +45,9 @@ impl Cuts {
         (value - set.support(&slope), value, slope)
     }
 
-    /// Multipliers (on the simplex) of the best lower bound.
-    pub fn bound(&self, set: &dyn Separable, near: &[f64]) -> Vec<f64> {
-        let mut mu = InteriorPoint::new(self, set, near, None).run().0;
+    /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it.
+    pub fn bound(&self, set: &dyn Separable, near: &[f64], accuracy: f64) -> Vec<f64> {
+        let mut mu = InteriorPoint::new(self, set, near, None, accuracy).run().0;
         let total: f64 = mu.iter().sum();
         if !total.is_finite() || total <= 0.0 {
             return vec![1.0 / mu.len() as f64; mu.len()];
@@ -56,9 +56,9 @@ impl Cuts {
         mu
     }
 
-    /// The point of the level set nearest to `centre` (to the accuracy reached).
-    pub fn nearest(&self, set: &dyn Separable, centre: &[f64], level: f64) -> Vec<f64> {
-        InteriorPoint::new(self, set, centre, Some(level)).run().1
+    /// The point of the level set nearest to `centre`; cuts hold to within `accuracy`.
+    pub fn nearest(&self, set: &dyn Separable, centre: &[f64], level: f64, accuracy: f64) -> Vec<f64> {
+        InteriorPoint::new(self, set, centre, Some(level), accuracy).run().1
     }
 
     /// Keeps at most `limit` cuts: those with the largest multipliers, the newest, and the aggregate of all, which carries the bound.
@@ -85,6 +85,8 @@ struct InteriorPoint<'a> {
     slopes: Matrix,
     /// `None`: the bound problem, with its extra variable τ.
     centre: Option<&'a [f64]>,
+    /// In units of the scaled cuts.
+    accuracy: f64,
     theta: Vec<f64>,
     tau: f64,
     /// Slacks and multipliers: t cuts, then the groups.
@@ -104,7 +106,7 @@ struct Step {
 }
 
 impl<'a> InteriorPoint<'a> {
-    fn new(cuts: &Cuts, set: &'a dyn Separable, centre: &'a [f64], level: Option<f64>) -> Self {
+    fn new(cuts: &Cuts, set: &'a dyn Separable, centre: &'a [f64], level: Option<f64>, accuracy: f64) -> Self {
         let (t, q) = (cuts.values.len(), centre.len());
         // Values are measured from the level (or the largest cut) and in units of the largest slope.
         let origin = level.unwrap_or_else(|| cuts.values.iter().copied().fold(f64::MIN, f64::max));
@@ -129,7 +131,8 @@ impl<'a> InteriorPoint<'a> {
         let target = dot(&slack[..t], &multiplier) / t as f64;
         multiplier.extend(slack[t..].iter().map(|s| target / s));
         let z = theta.iter().map(|x| target / x).collect();
-        Self { set, groups, values, slopes, centre: level.map(|_| centre), theta, tau, slack, multiplier, z }
+        let accuracy = accuracy / unit;
+        Self { set, groups, values, slopes, centre: level.map(|_| centre), accuracy, theta, tau, slack, multiplier, z }
     }
 
     fn cuts(&self) -> usize {
@@ -148,8 +151,10 @@ impl<'a> InteriorPoint<'a> {
         for _ in 0..MAX_STEPS {
             let (progress, residual) = (self.complementarity(), self.residual());
             let merit = progress + residual;
-            // The objective of the nearest problem is quadratic in small numbers: both need the same tiny complementarity.
-            if !merit.is_finite() || (progress < 1e-16 && residual < 1e-13) || merit > 1e3 * best {
+            // A bound is as good as its complementarity says; a distance is quadratic in small numbers and needs far less.
+            let enough = if self.centre.is_some() { 1e-3 * self.accuracy.min(1e-9) } else { self.accuracy };
+            let close = progress * (self.slack.len() + self.theta.len()) as f64 <= enough.max(1e-14);
+            if !merit.is_finite() || (close && residual <= self.accuracy.max(1e-13)) || merit > 1e3 * best {
                 break;
             }
             best = best.min(merit);

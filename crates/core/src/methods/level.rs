@@ -14,6 +14,8 @@ use crate::{Result, linalg::dot, model::Fit, trace::Observer, weights::Separable
 
 /// Where the level lies between the bounds. The constant of the paper's rate is 4 here and 101 at its 0.9.
 const LEVEL: f64 = 0.3;
+/// Accuracy of the sub-problems, as a fraction of the gap still open.
+const ACCURACY: f64 = 1e-2;
 /// Weights below this fraction of the largest are zeros.
 const ZERO: f64 = 1e-7;
 /// Cuts kept at most.
@@ -40,7 +42,7 @@ pub fn fit(
         cuts.push(point.dual_sum, point.slope.clone());
         let mut mu = Vec::new();
         if !run.optimal() {
-            mu = cuts.bound(set, &point.theta);
+            mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower));
             run.raise(cuts.aggregate(set, &mu).0);
         }
         run.record(active(&point.theta));
@@ -51,8 +53,8 @@ pub fn fit(
             return run.finish();
         }
         cuts.trim(set, &mu, MAX_CUTS);
-        let level = run.lower + LEVEL * (run.upper() - run.lower);
-        theta = clean(set, cuts.nearest(set, &point.theta, level));
+        let open = run.upper() - run.lower;
+        theta = clean(set, cuts.nearest(set, &point.theta, run.lower + LEVEL * open, ACCURACY * open));
         duals = Some(point.duals());
     }
 }

@@ -13,6 +13,7 @@ mod smkl;
 mod spec;
 mod train;
 mod uniform;
+mod verify;
 
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
@@ -20,6 +21,7 @@ pub use evaluate::{Memory, Part, Point, Problem};
 pub use search::{Search, grid_search};
 pub use spec::{ClassWeight, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
+pub use verify::{Verification, verify};
 
 pub use crate::gram::Storage;
 use crate::{Error, Result, model::Fit, trace::Observer, weights::ElasticNet};

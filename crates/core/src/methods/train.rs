@@ -38,11 +38,11 @@ pub fn train_precomputed(
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
 pub struct Prepared {
-    samples: Samples,
-    grams: GramSet,
-    input: Input,
+    pub(super) samples: Samples,
+    pub(super) grams: GramSet,
+    pub(super) input: Input,
     /// The standardised table, for tables.
-    table: Option<Matrix>,
+    pub(super) table: Option<Matrix>,
     budget: Budget,
     terms_of: TrainSpec,
     warnings: Vec<String>,

@@ -6,7 +6,7 @@ use mercer::{
     kernels::{KernelSpec, Normalize, Normalizer},
     linalg::{Matrix, dot},
 };
-use mercer_testkit::{all_functions, all_losses, all_weight_sets, naive_kernel};
+use mercer_testkit::{all_functions, all_losses, all_weight_sets, for_classes_only, naive_kernel, smooth_losses};
 
 fn normal(rows: usize, cols: usize, seed: u64) -> Matrix {
     let mut rng = Rng::new(seed);
@@ -43,9 +43,10 @@ fn kernels_agree_with_their_naive_twin_and_are_symmetric_and_positive_semidefini
 #[test]
 fn losses_satisfy_fenchel_young_and_their_bias_is_best() {
     let mut rng = Rng::new(4);
-    for loss in all_losses() {
+    for fitting in all_losses() {
+        let loss = fitting.loss();
         for y in [-1.0, 1.0, 0.37] {
-            if loss.name() == "hinge" && y == 0.37 {
+            if for_classes_only(loss) && y == 0.37 {
                 continue;
             }
             let (low, high) = loss.dual_interval(y);
@@ -69,6 +70,29 @@ fn losses_satisfy_fenchel_young_and_their_bias_is_best() {
         let at = |b: f64| loss.total(&y, &f, b, &cost);
         for step in [1e-4, 1e-2, 0.3, 2.0] {
             assert!(at(b) <= at(b + step) + 1e-12 && at(b) <= at(b - step) + 1e-12, "{}", loss.name());
+        }
+    }
+}
+
+#[test]
+fn slopes_and_curvatures_are_differences() {
+    let mut rng = Rng::new(8);
+    let h = 1e-5;
+    for loss in smooth_losses() {
+        for y in [-1.0, 1.0] {
+            for _ in 0..200 {
+                let f = 4.0 * rng.normal();
+                let difference = (loss.value(y, f + h) - loss.value(y, f - h)) / (2.0 * h);
+                assert!((difference - loss.slope(y, f)).abs() < 1e-8 * (1.0 + f.abs()), "{} at {f}", loss.name());
+                let second = (loss.slope(y, f + h) - loss.slope(y, f - h)) / (2.0 * h);
+                assert!((second - loss.curvature(y, f)).abs() < 1e-8, "{} at {f}", loss.name());
+                // −slope is the multiplier of f: Fenchel–Young holds with equality there.
+                let u = loss.slope(y, f);
+                let (low, high) = loss.dual_interval(y);
+                assert!(-u >= low && -u <= high);
+                let slack = loss.value(y, f) + loss.conjugate(y, u) - u * f;
+                assert!(slack.abs() < 1e-13 * (1.0 + f * f), "{} at {f}: {slack:e}", loss.name());
+            }
         }
     }
 }

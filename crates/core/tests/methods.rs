@@ -9,6 +9,7 @@ use mercer::{
     loss::Hinge,
     machine::{Fitting, Task},
     methods::{ClassWeight, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search},
+    model::Scheme,
     trace::{Silent, Status},
 };
 
@@ -36,7 +37,8 @@ fn close(a: f64, b: f64, relative: f64) -> bool {
 fn both_tasks() -> [(Dataset, Target, Vec<LossName>); 2] {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
-    [(x, y, vec![LossName::Hinge, LossName::Squared]), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared])]
+    let for_classes = vec![LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
+    [(x, y, for_classes), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared])]
 }
 
 #[test]
@@ -87,6 +89,91 @@ fn general_p_is_certified_by_both_roads() {
             assert!(close(primal(&level), primal(&other), 1.1e-3), "p={p} v={v}");
         }
     }
+}
+
+#[test]
+fn without_an_intercept_every_loss_road_and_storage_is_certified() {
+    for (x, y, losses) in both_tasks() {
+        for loss in losses {
+            for v in [0.0, 0.5, 1.0] {
+                let base = TrainSpec { loss: Some(loss), fit_intercept: false, ..spec(gmkl(v, Solver::Level)) };
+                let mut objectives = Vec::new();
+                for storage in [Storage::Dense, Storage::LowRank] {
+                    let model = fit(&x, &y, &TrainSpec { storage, tol: 1e-8, ..base.clone() });
+                    let m = &model.machines[0];
+                    assert!(m.certificate.gap <= 1e-8 && m.intercept == 0.0, "{loss:?} v={v}: {:?}", m.certificate);
+                    objectives.push(m.certificate.primal);
+                }
+                assert!(close(objectives[0], objectives[1], 1e-7), "{loss:?} v={v}: {objectives:?}");
+                let method = gmkl(v, Solver::Alternating);
+                let other = fit(&x, &y, &TrainSpec { method, tol: 1e-3, max_iter: 2000, ..base });
+                assert_eq!(other.status(), Status::Optimal, "{loss:?} v={v} alternating");
+                assert!(close(primal(&other), objectives[0], 2e-3), "{loss:?} v={v} alternating");
+            }
+        }
+    }
+}
+
+/// b is a constant kernel B of boundless weight: with K + B and no intercept the optimum grows by b²/(2B) at most.
+#[test]
+fn an_intercept_is_a_large_constant_kernel() {
+    let large = 1e4;
+    for (x, y, losses) in both_tasks() {
+        let specs = language::parse("rbf(1) on all").unwrap().resolve(&x).unwrap();
+        let k = mercer::gram::gram_block(&x, None, &specs, Normalize::None).unwrap().remove(0);
+        let shifted: Vec<f64> = k.data().iter().map(|v| v + large).collect();
+        for loss in losses {
+            let train = |data: &[f64], fit_intercept| {
+                let stack = Stack { rows: 60, cols: 60, terms: 1, data };
+                let normalize = Normalize::None;
+                let base = TrainSpec { loss: Some(loss), fit_intercept, normalize, ..spec(MethodSpec::Uniform {}) };
+                let spec = TrainSpec { tol: 1e-9, storage: Storage::Dense, ..base };
+                mercer::train_precomputed(stack, &y, None, &spec, &mut Silent).unwrap()
+            };
+            let (with, without) = (train(k.data(), true), train(&shifted, false));
+            let growth = (primal(&without) - primal(&with)) / primal(&with);
+            let most = with.machines[0].intercept.powi(2) / (2.0 * large * primal(&with));
+            assert!(growth >= -2e-9 && growth <= most + 2e-9, "{loss:?}: {growth:e} of {most:e}");
+        }
+    }
+}
+
+#[test]
+fn logistic_models_know_probabilities() {
+    let (x, y) = synthetic::toy1(60, 16);
+    let logistic =
+        |scheme| TrainSpec { loss: Some(LossName::Logistic), multi_class: scheme, ..spec(gmkl(0.5, Solver::Level)) };
+    let two = fit(&x, &y, &logistic(Scheme::OneVsRest));
+    let decision = two.decision(&x).unwrap();
+    let p = two.probabilities(&decision).unwrap();
+    for i in 0..60 {
+        let second = 1.0 / (1.0 + (-decision[(i, 0)]).exp());
+        assert!((p[(i, 1)] - second).abs() < 1e-14 && (p[(i, 0)] - (1.0 - second)).abs() < 1e-14);
+    }
+    // The bias makes the mean probability of a class its frequency, to the accuracy of the fit.
+    let Target::Classes { labels, .. } = &y else { panic!() };
+    let frequency = labels.iter().sum::<usize>() as f64 / 60.0;
+    assert!((p.column(1).iter().sum::<f64>() / 60.0 - frequency).abs() < 1e-9);
+
+    let three = Target::classes(&(0..60).map(|i| ["red", "green", "blue"][i % 3]).collect::<Vec<_>>());
+    let given = Matrix::new(3, 3, vec![0.2, -1.0, 3.0, -900.0, -901.0, -902.0, 800.0, 0.0, -800.0]).unwrap();
+    let rest = fit(&x, &three, &logistic(Scheme::OneVsRest)).probabilities(&given).unwrap();
+    let sigmoid = |d: f64| 1.0 / (1.0 + (-d).exp());
+    let total: f64 = given.row(0).iter().map(|d| sigmoid(*d)).sum();
+    // Pairs that agree with scores s are exactly their softmax.
+    let scores = [0.3, -1.2, 2.0];
+    let pairs = Scheme::pairs(3).into_iter().map(|(low, high)| scores[high] - scores[low]).collect();
+    let by_pairs = fit(&x, &three, &logistic(Scheme::OneVsOne));
+    let one = by_pairs.probabilities(&Matrix::new(1, 3, pairs).unwrap()).unwrap();
+    let softmax: f64 = scores.iter().map(|s| s.exp()).sum();
+    for c in 0..3 {
+        assert!((rest[(0, c)] - sigmoid(given[(0, c)]) / total).abs() < 1e-14);
+        assert!((one[(0, c)] - scores[c].exp() / softmax).abs() < 1e-14);
+    }
+    for p in [&rest, &by_pairs.probabilities(&given).unwrap()] {
+        assert!((0..3).all(|i| (p.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12), "{p:?}");
+    }
+    assert!(fit(&x, &y, &spec(gmkl(0.5, Solver::Level))).probabilities(&decision).is_none());
 }
 
 #[test]
@@ -212,8 +299,8 @@ fn by_row_without_time(model: &Model, like: &Model) -> Vec<mercer::model::Machin
 #[test]
 fn results_are_the_same_bits_for_any_number_of_threads() {
     for (x, y, losses) in both_tasks() {
-        for storage in [Storage::Auto, Storage::Dense] {
-            let spec = TrainSpec { loss: Some(losses[0]), storage, ..spec(gmkl(0.5, Solver::Level)) };
+        for (loss, storage) in losses.iter().flat_map(|l| [Storage::Auto, Storage::Dense].map(|s| (*l, s))) {
+            let spec = TrainSpec { loss: Some(loss), storage, ..spec(gmkl(0.5, Solver::Level)) };
             let one = threads::install(Some(1), || fit(&x, &y, &spec));
             let two = threads::install(Some(2), || fit(&x, &y, &spec));
             let five = threads::install(Some(5), || fit(&x, &y, &spec));
@@ -277,6 +364,7 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
             room: Budget { bytes: 1 << 30 },
             tol,
             max_iter: 40,
+            working_set: false,
         };
         gmkl(0.5, Solver::Level).fit(&problem, &mut Memory::default(), &mut Silent).unwrap().certificate
     };
@@ -348,6 +436,15 @@ fn bad_input_is_named() {
     ] {
         let got = message(&x, &y, &bad);
         assert!(got.contains(name), "{got}");
+    }
+    let values = Target::Values((0..30).map(f64::from).collect());
+    for (target, loss, allowed) in [
+        (&y, LossName::EpsilonInsensitive, "hinge, squared_hinge, logistic or squared for classes"),
+        (&values, LossName::Logistic, "epsilon_insensitive or squared for values"),
+        (&values, LossName::SquaredHinge, "epsilon_insensitive or squared for values"),
+    ] {
+        let got = message(&x, target, &TrainSpec { loss: Some(loss), ..base.clone() });
+        assert!(got.contains(allowed) && got.contains(loss.as_str()), "{got}");
     }
     let constant = Dataset::new(Matrix::new(30, 1, vec![2.0; 30]).unwrap(), vec!["flat".into()]).unwrap();
     assert!(message(&constant, &y, &base).contains("`flat`"));

@@ -43,12 +43,13 @@ impl Observer for Bracket {
     }
 }
 
-fn loss(case: &Case) -> Option<LossName> {
+fn loss(case: &Case) -> LossName {
     match case.text("input/loss") {
-        "hinge" => Some(LossName::Hinge),
-        "eps" => Some(LossName::EpsilonInsensitive),
-        "squared" => Some(LossName::Squared),
-        _ => None,
+        "hinge" => LossName::Hinge,
+        "eps" => LossName::EpsilonInsensitive,
+        "squared" => LossName::Squared,
+        "logistic" => LossName::Logistic,
+        other => panic!("unknown loss {other}"),
     }
 }
 
@@ -68,14 +69,14 @@ fn spec(case: &Case, method: MethodSpec, loss: LossName, tol: f64, storage: Stor
 
 fn target(case: &Case, loss: LossName) -> Target {
     let y = case.vector("input/y");
-    if loss == LossName::Hinge {
+    if matches!(loss, LossName::Hinge | LossName::Logistic) {
         return Target::classes(&y.iter().map(|v| format!("{v}")).collect::<Vec<_>>());
     }
     Target::Values(y)
 }
 
 fn check(case: &Case, kernels: &[mercer::linalg::Matrix], new: &[mercer::linalg::Matrix], method: &MethodSpec) {
-    let Some(loss) = loss(case) else { return };
+    let loss = loss(case);
     let (n, m) = (kernels[0].rows(), kernels.len());
     let data = stack(kernels);
     let optimum = case.number("expect/objective");

@@ -4,21 +4,81 @@ pub mod oracle;
 
 use mercer::{
     kernels::Function,
-    loss::{EpsilonInsensitive, Hinge, Loss, Squared},
+    linalg::Matrix,
+    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, SmoothLoss, Squared, SquaredHinge},
+    machine::{Fitting, Task},
     weights::{ElasticNet, Separable},
 };
 
-/// Every loss, once per interesting parameter.
+/// Every loss with its machine, once per interesting parameter.
 ///
 /// # Panics
 /// If a loss refuses the parameters listed here.
-pub fn all_losses() -> Vec<Box<dyn Loss>> {
+pub fn all_losses() -> Vec<Fitting> {
     vec![
-        Box::new(Hinge),
-        Box::new(EpsilonInsensitive::new(0.0).unwrap()),
-        Box::new(EpsilonInsensitive::new(0.3).unwrap()),
-        Box::new(Squared),
+        Fitting::Hinge(Hinge),
+        Fitting::SquaredHinge(SquaredHinge),
+        Fitting::Logistic(Logistic),
+        Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.0).unwrap()),
+        Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.3).unwrap()),
+        Fitting::Squared(Squared),
     ]
+}
+
+/// Every loss that has a slope and a curvature.
+pub fn smooth_losses() -> Vec<Box<dyn SmoothLoss>> {
+    vec![Box::new(SquaredHinge), Box::new(Logistic), Box::new(Squared)]
+}
+
+/// Is it a loss for y = ±1 only?
+pub fn for_classes_only(loss: &dyn Loss) -> bool {
+    ["hinge", "squared_hinge", "logistic"].contains(&loss.name())
+}
+
+/// The obvious machine: minimises Σ c ℓ*(y, −a/c) + ½ aᵀKa over one multiplier after another (over every pair a_i + t, a_j − t in turn where
+/// there is a bias), by ternary search. Knows a loss only by its conjugate. For a dozen samples at most.
+pub fn naive_machine(k: &Matrix, task: &Task<'_>, sweeps: usize) -> Vec<f64> {
+    let n = k.rows();
+    let mut a = vec![0.0; n];
+    let directions: Vec<(usize, Option<usize>)> = if task.intercept {
+        (0..n).flat_map(|i| (0..i).map(move |j| (i, Some(j)))).collect()
+    } else {
+        (0..n).map(|i| (i, None)).collect()
+    };
+    // What infinite intervals are searched in.
+    let far = 1e3 * task.cost.iter().copied().fold(0.0, f64::max);
+    let room = |i: usize, a: f64| {
+        let (low, high) = task.loss.dual_interval(task.y[i]);
+        ((low * task.cost[i]).max(-far) - a, (high * task.cost[i]).min(far) - a)
+    };
+    for _ in 0..sweeps {
+        for &(i, j) in &directions {
+            let gradient = |i: usize| -> f64 { (0..n).map(|l| k[(i, l)] * a[l]).sum() };
+            let price = |i: usize, a: f64| task.cost[i] * task.loss.conjugate(task.y[i], -a / task.cost[i]);
+            let (mut low, mut high) = room(i, a[i]);
+            let (mut slope, mut bend) = (gradient(i), k[(i, i)]);
+            if let Some(j) = j {
+                let (left, right) = room(j, a[j]);
+                (low, high) = (low.max(-right), high.min(-left));
+                slope -= gradient(j);
+                bend += k[(j, j)] - 2.0 * k[(i, j)];
+            }
+            let value = |t: f64| {
+                let second = j.map_or(0.0, |j| price(j, a[j] - t));
+                price(i, a[i] + t) + second + t * (slope + 0.5 * t * bend)
+            };
+            for _ in 0..120 {
+                let (left, right) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+                if value(left) < value(right) { high = right } else { low = left }
+            }
+            let t = 0.5 * (low + high);
+            a[i] += t;
+            if let Some(j) = j {
+                a[j] -= t;
+            }
+        }
+    }
+    a
 }
 
 /// Every weight set, once per interesting parameter.

@@ -10,11 +10,13 @@ mod lanczos;
 mod packed;
 mod set;
 mod square;
+mod subset;
 
 pub use build::{Budget, BuildOptions, Storage, gram_block, human_bytes};
 pub use factor::{Basis, Extension, Factor};
 pub use set::GramSet;
 pub use square::Gram;
+pub use subset::Groups;
 
 use crate::linalg::dot;
 
@@ -66,11 +68,20 @@ pub trait GramSource: Sync {
         out
     }
 
+    /// tr K_t, what truncation left out included.
+    fn trace(&self, t: usize) -> f64;
+
     /// s_t = aᵀ K_t a for every term.
     fn quad_forms(&self, a: &[f64]) -> Vec<f64> {
+        self.quad_forms_of(&(0..self.n_terms()).collect::<Vec<_>>(), a)
+    }
+
+    /// s_t = aᵀ K_t a for the terms named.
+    fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
         let mut v = vec![0.0; a.len()];
-        (0..self.n_terms())
-            .map(|t| {
+        terms
+            .iter()
+            .map(|&t| {
                 self.apply(t, a, &mut v);
                 dot(a, &v).max(0.0)
             })

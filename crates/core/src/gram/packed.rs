@@ -52,6 +52,11 @@ impl<T: Cell> Packed<T> {
         Self { n, data }
     }
 
+    /// Sum of the diagonal.
+    pub fn trace(&self) -> f64 {
+        (0..self.n).map(|i| self.row(i)[i].to_f64()).sum()
+    }
+
     /// Entries (i, 0..=i).
     pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * (i + 1) / 2..(i + 1) * (i + 2) / 2]

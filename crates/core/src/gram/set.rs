@@ -220,7 +220,15 @@ impl GramSource for GramSet {
         out
     }
 
-    fn quad_forms(&self, a: &[f64]) -> Vec<f64> {
+    fn trace(&self, t: usize) -> f64 {
+        match &self.terms[t] {
+            Stored::Factor(f) => dot(f.rows.data(), f.rows.data()) + f.residual,
+            Stored::Dense(k) => k.trace(),
+            Stored::DenseF32(k) => k.trace(),
+        }
+    }
+
+    fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
         let support: Vec<usize> = (0..a.len()).filter(|&i| a[i] != 0.0).collect();
         let form = |term: &Stored| match term {
             Stored::Dense(k) => quad_form(k, &support, a),
@@ -233,7 +241,7 @@ impl GramSource for GramSet {
                 dot(&w, &w)
             }
         };
-        self.terms.par_iter().map(|t| form(t).max(0.0)).collect()
+        terms.par_iter().map(|&t| form(&self.terms[t]).max(0.0)).collect()
     }
 }
 

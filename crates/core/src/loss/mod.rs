@@ -6,12 +6,19 @@
 
 mod epsilon_insensitive;
 mod hinge;
+mod logistic;
 mod piecewise;
+mod smooth;
 mod squared;
+mod squared_hinge;
 
 pub use epsilon_insensitive::EpsilonInsensitive;
 pub use hinge::Hinge;
+pub use logistic::Logistic;
+pub use smooth::SmoothLoss;
+pub(crate) use smooth::increasing_root;
 pub use squared::Squared;
+pub use squared_hinge::SquaredHinge;
 
 /// A convex loss ℓ(y, f) of a target and a decision value.
 pub trait Loss: Sync {

@@ -1,6 +1,6 @@
 //! ½ (f − y)²: kernel ridge regression, or the least-squares support vector machine for y = ±1.
 
-use super::Loss;
+use super::{Loss, SmoothLoss};
 
 /// ½ (f − y)².
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,5 +26,15 @@ impl Loss for Squared {
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
         let weighted: f64 = (0..y.len()).map(|i| cost[i] * (y[i] - f[i])).sum();
         weighted / cost.iter().sum::<f64>()
+    }
+}
+
+impl SmoothLoss for Squared {
+    fn slope(&self, y: f64, f: f64) -> f64 {
+        f - y
+    }
+
+    fn curvature(&self, _: f64, _: f64) -> f64 {
+        1.0
     }
 }

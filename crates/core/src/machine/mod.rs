@@ -1,21 +1,24 @@
 //! The single-kernel learner for fixed weights.
 //!
 //! Solves  min over f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ ‖f‖²   for one kernel matrix K,
-//! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval.
+//! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval. Without an intercept b = 0 and the sum is free.
 //! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
 
 mod kernel;
+mod newton;
 mod ridge;
 mod smo;
+mod system;
 
 pub use kernel::Combined;
+pub use newton::Newton;
 pub use ridge::Ridge;
 pub use smo::Smo;
 
 use crate::{
     Result,
     linalg::dot,
-    loss::{EpsilonInsensitive, Hinge, Loss, Squared},
+    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
 };
 
 /// What is fitted: targets, prices and a loss.
@@ -109,6 +112,10 @@ pub trait Machine: Sync {
 pub enum Fitting {
     /// Support vector classification.
     Hinge(Hinge),
+    /// The same with squared slacks.
+    SquaredHinge(SquaredHinge),
+    /// Logistic regression.
+    Logistic(Logistic),
     /// Support vector regression.
     EpsilonInsensitive(EpsilonInsensitive),
     /// Ridge regression.
@@ -120,6 +127,8 @@ impl Fitting {
     pub fn loss(&self) -> &dyn Loss {
         match self {
             Self::Hinge(l) => l,
+            Self::SquaredHinge(l) => l,
+            Self::Logistic(l) => l,
             Self::EpsilonInsensitive(l) => l,
             Self::Squared(l) => l,
         }
@@ -127,8 +136,10 @@ impl Fitting {
 
     /// The machine that solves it.
     pub fn machine(&self) -> Box<dyn Machine> {
-        match self {
+        match *self {
             Self::Hinge(_) => Box::new(Smo { kink: 0.0 }),
+            Self::SquaredHinge(loss) => Box::new(Newton { loss }),
+            Self::Logistic(loss) => Box::new(Newton { loss }),
             Self::EpsilonInsensitive(l) => Box::new(Smo { kink: l.epsilon() }),
             Self::Squared(_) => Box::new(Ridge),
         }

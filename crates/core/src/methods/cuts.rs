@@ -20,19 +20,40 @@ const MAX_STEPS: usize = 80;
 pub struct Cuts {
     values: Vec<f64>,
     slopes: Vec<Vec<f64>>,
+    /// The multipliers each cut comes from, part by part.
+    duals: Vec<Vec<Vec<f64>>>,
 }
 
 impl Cuts {
-    /// Adds value − ⟨slope, θ⟩.
-    pub fn push(&mut self, value: f64, slope: Vec<f64>) {
+    /// Adds value − ⟨slope, θ⟩, which `duals` prove.
+    pub fn push(&mut self, value: f64, slope: Vec<f64>, duals: Vec<Vec<f64>>) {
         self.values.push(value);
         self.slopes.push(slope);
+        self.duals.push(duals);
+    }
+
+    /// The same bounds where only the kernels `index` may have weight.
+    #[must_use]
+    pub fn restrict(&self, index: &[usize]) -> Self {
+        let pick = |slope: &Vec<f64>| index.iter().map(|&t| slope[t]).collect();
+        Self { values: self.values.clone(), slopes: self.slopes.iter().map(pick).collect(), duals: self.duals.clone() }
+    }
+
+    /// Σ μ_i a_i: feasible, because the constraints are convex, and at least as good a bound as the combination of cuts, because A is
+    /// concave and every s_m convex in a.
+    pub fn average(&self, mu: &[f64]) -> Vec<Vec<f64>> {
+        let mut out: Vec<Vec<f64>> = self.duals[0].iter().map(|a| vec![0.0; a.len()]).collect();
+        for (m, duals) in mu.iter().zip(&self.duals).filter(|(m, _)| **m > 0.0) {
+            out.iter_mut().zip(duals).for_each(|(o, a)| axpy(*m, a, o));
+        }
+        out
     }
 
     /// After all prices were multiplied by `factor`: values scale with it, slopes with its square.
     pub fn rescale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|v| *v *= factor);
         self.slopes.iter_mut().flatten().for_each(|s| *s *= factor * factor);
+        self.duals.iter_mut().flatten().flatten().for_each(|a| *a *= factor);
     }
 
     /// The lower bound that the convex combination `mu` of cuts gives: Σ μ_i value_i − support(Σ μ_i slope_i), and that slope.
@@ -67,6 +88,7 @@ impl Cuts {
             return;
         }
         let (_, value, slope) = self.aggregate(set, mu);
+        let average = self.average(mu);
         let newest = self.values.len() - 1;
         let mut order: Vec<usize> = (0..newest).collect();
         order.sort_by(|&i, &j| mu[j].total_cmp(&mu[i]).then(j.cmp(&i)));
@@ -74,6 +96,7 @@ impl Cuts {
         keep.sort_unstable();
         self.values = keep.iter().map(|&i| self.values[i]).chain([value]).collect();
         self.slopes = keep.iter().map(|&i| self.slopes[i].clone()).chain([slope]).collect();
+        self.duals = keep.iter().map(|&i| self.duals[i].clone()).chain([average]).collect();
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Problem<'a> {
     pub tol: f64,
     /// Outer iterations at most.
     pub max_iter: usize,
+    /// May sparse sets be solved on few kernels at a time?
+    pub working_set: bool,
 }
 
 /// What a fit leaves behind for the next one on the same data with other C, v or p.
@@ -49,6 +51,8 @@ pub struct Memory {
     pub duals: Option<Vec<Vec<f64>>>,
     /// Lower bounds: they hold for every set of weights.
     pub cuts: Cuts,
+    /// The multipliers that prove the best lower bound, where they are not those of the best point.
+    pub prover: Option<Vec<Vec<f64>>>,
 }
 
 impl Memory {
@@ -136,11 +140,6 @@ impl<'a> Run<'a> {
         self.gap() <= self.problem.tol
     }
 
-    /// Has an observer asked to stop?
-    pub fn stopped(&self) -> bool {
-        self.stopped
-    }
-
     /// Iterations recorded.
     pub fn iterations(&self) -> usize {
         self.trace.len()
@@ -175,18 +174,32 @@ impl<'a> Run<'a> {
         } else {
             (0..p.parts.len()).into_par_iter().map(solve).collect::<Result<_>>()?
         };
-        let mut slope = vec![0.0; theta.len()];
-        for (part, solution) in p.parts.iter().zip(&solutions) {
-            let square = dot(&solution.a, &solution.a);
-            let s = match part.rows {
-                None => p.grams.quad_forms(&solution.a),
-                Some(rows) => p.grams.quad_forms(&spread(&solution.a, rows, p.grams.n_samples())),
-            };
-            slope.iter_mut().zip(s).enumerate().for_each(|(t, (g, s))| *g += 0.5 * (s + p.grams.residual(t) * square));
-        }
+        let slope = self.slope(solutions.iter().map(|s| s.a.as_slice()));
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
         Ok(Point { theta, solutions, primal, dual_sum, slope })
+    }
+
+    /// ½ (s_m + residual_m ‖a‖²), summed over parts.
+    fn slope<'d>(&self, duals: impl Iterator<Item = &'d [f64]>) -> Vec<f64> {
+        let grams = self.problem.grams;
+        let mut slope = vec![0.0; grams.n_terms()];
+        for (part, a) in self.problem.parts.iter().zip(duals) {
+            let square = dot(a, a);
+            let s = match part.rows {
+                None => grams.quad_forms(a),
+                Some(rows) => grams.quad_forms(&spread(a, rows, grams.n_samples())),
+            };
+            slope.iter_mut().zip(s).enumerate().for_each(|(t, (g, s))| *g += 0.5 * (s + grams.residual(t) * square));
+        }
+        slope
+    }
+
+    /// A(a) and the slope of the cut that multipliers prove, with no machine solved.
+    pub fn cut(&self, duals: &[Vec<f64>]) -> (f64, Vec<f64>) {
+        let value =
+            self.problem.parts.iter().zip(duals).map(|(p, a)| p.task.loss.dual_sum(p.task.y, a, p.task.cost)).sum();
+        (value, self.slope(duals.iter().map(Vec::as_slice)))
     }
 
     /// Keeps `point` if it is the best so far.
@@ -212,6 +225,13 @@ impl<'a> Run<'a> {
     pub fn record(&mut self, active: usize) {
         let (objective, dual, gap) = (self.upper(), self.lower, self.gap());
         self.record_values(objective, dual, gap, active);
+    }
+
+    /// Records an iteration on part of the problem: its objective is an upper bound for the whole, which the best point need not have
+    /// reached yet.
+    pub fn record_upper(&mut self, upper: f64, active: usize) {
+        let (upper, lower) = (self.upper().min(upper), self.lower);
+        self.record_values(upper, lower, relative_gap(upper, lower, self.scale), active);
     }
 
     /// The same with the caller's own numbers, for methods without a duality gap.

@@ -30,6 +30,7 @@ pub fn fit(
 ) -> Result<Fit> {
     let mut run = Run::new(problem, observer);
     let cuts = &mut memory.cuts;
+    memory.prover = None;
     let mut duals = memory.duals.take();
     let mut theta = match memory.theta.take() {
         Some(theta) => clean(set, theta),
@@ -39,11 +40,17 @@ pub fn fit(
         let point = run.visit(theta, duals.as_deref())?;
         run.keep(&point);
         run.raise(point.lower_bound(set));
-        cuts.push(point.dual_sum, point.slope.clone());
+        cuts.push(point.dual_sum, point.slope.clone(), point.duals());
         let mut mu = Vec::new();
         if !run.optimal() {
             mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower));
             run.raise(cuts.aggregate(set, &mu).0);
+            let average = cuts.average(&mu);
+            let (value, slope) = run.cut(&average);
+            run.raise(value - set.support(&slope));
+            cuts.push(value, slope, average.clone());
+            mu.push(0.0);
+            memory.prover = Some(average);
         }
         run.record(active(&point.theta));
         if run.over() {

@@ -14,6 +14,7 @@ mod spec;
 mod train;
 mod uniform;
 mod verify;
+mod working_set;
 
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
@@ -24,7 +25,12 @@ pub use train::{Prepared, train, train_precomputed};
 pub use verify::{Verification, verify};
 
 pub use crate::gram::Storage;
-use crate::{Error, Result, model::Fit, trace::Observer, weights::ElasticNet};
+use crate::{
+    Error, Result,
+    model::Fit,
+    trace::Observer,
+    weights::{ElasticNet, Separable},
+};
 
 impl MethodSpec {
     /// Finds kernel weights, starting from what `memory` holds (nothing, or an earlier fit on the same data with other C, v or p).
@@ -34,7 +40,7 @@ impl MethodSpec {
             Self::Gmkl { v, p, solver } => {
                 let set = ElasticNet::new(v, p)?;
                 match solver {
-                    Solver::Auto | Solver::Level => level::fit(problem, &set, memory, observer),
+                    Solver::Auto | Solver::Level => sparse_or_level(problem, &set, memory, observer),
                     Solver::Alternating => alternating::fit(problem, &set, memory, observer),
                     Solver::ReducedGradient | Solver::Silp => {
                         Err(Error::param("solver", "level or alternating for gmkl", "one that needs p = 1"))
@@ -47,4 +53,18 @@ impl MethodSpec {
             Self::Single { .. } => single::fit(problem, memory, observer),
         }
     }
+}
+
+/// The level method, on a working set where Θ selects kernels and there are many.
+fn sparse_or_level(
+    problem: &Problem<'_>,
+    set: &dyn Separable,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
+    let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0;
+    if problem.working_set && selects && problem.grams.n_terms() >= working_set::MIN_TERMS {
+        return working_set::fit(problem, set, memory, observer);
+    }
+    level::fit(problem, set, memory, observer)
 }

@@ -4,7 +4,7 @@ use super::{ClassWeight, LossName, TrainSpec};
 use crate::{
     Error, Result,
     data::Target,
-    loss::{EpsilonInsensitive, Hinge, Squared},
+    loss::{EpsilonInsensitive, Hinge, Logistic, Squared, SquaredHinge},
     machine::Fitting,
     model::{Scheme, Task as Prediction},
 };
@@ -72,19 +72,26 @@ impl Samples {
     }
 
     pub fn fitting(&self, spec: &TrainSpec) -> Result<Fitting> {
-        match (&self.target, spec.loss) {
-            (Target::Classes { .. }, None | Some(LossName::Hinge)) => Ok(Fitting::Hinge(Hinge)),
-            (_, Some(LossName::Squared)) => Ok(Fitting::Squared(Squared)),
-            (Target::Values(y), None | Some(LossName::EpsilonInsensitive)) => {
-                let epsilon = spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y));
-                Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?))
-            }
-            (Target::Classes { .. }, Some(_)) => {
-                Err(Error::param("loss", "hinge or squared for classes", "epsilon_insensitive"))
-            }
-            (Target::Values(_), Some(_)) => {
-                Err(Error::param("loss", "epsilon_insensitive or squared for values", "hinge"))
-            }
+        match &self.target {
+            Target::Classes { .. } => match spec.loss.unwrap_or(LossName::Hinge) {
+                LossName::Hinge => Ok(Fitting::Hinge(Hinge)),
+                LossName::SquaredHinge => Ok(Fitting::SquaredHinge(SquaredHinge)),
+                LossName::Logistic => Ok(Fitting::Logistic(Logistic)),
+                LossName::Squared => Ok(Fitting::Squared(Squared)),
+                LossName::EpsilonInsensitive => Err(Error::param(
+                    "loss",
+                    "hinge, squared_hinge, logistic or squared for classes",
+                    "epsilon_insensitive",
+                )),
+            },
+            Target::Values(y) => match spec.loss.unwrap_or(LossName::EpsilonInsensitive) {
+                LossName::EpsilonInsensitive => {
+                    let epsilon = spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y));
+                    Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?))
+                }
+                LossName::Squared => Ok(Fitting::Squared(Squared)),
+                other => Err(Error::param("loss", "epsilon_insensitive or squared for values", other.as_str())),
+            },
         }
     }
 

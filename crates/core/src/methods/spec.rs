@@ -112,6 +112,19 @@ pub enum LossName {
     Squared,
 }
 
+impl LossName {
+    /// What users type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hinge => "hinge",
+            Self::SquaredHinge => "squared_hinge",
+            Self::Logistic => "logistic",
+            Self::EpsilonInsensitive => "epsilon_insensitive",
+            Self::Squared => "squared",
+        }
+    }
+}
+
 /// How classes are weighted against each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,6 +168,8 @@ pub struct TrainSpec {
     pub tol: f64,
     /// Outer iterations at most.
     pub max_iter: usize,
+    /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
+    pub working_set: bool,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -177,6 +192,7 @@ impl Default for TrainSpec {
             fit_intercept: true,
             tol: 1e-3,
             max_iter: 500,
+            working_set: true,
             storage: Storage::Auto,
             memory: None,
         }

@@ -170,6 +170,7 @@ impl Prepared {
                 room: Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) },
                 tol: spec.tol,
                 max_iter: spec.max_iter,
+                working_set: spec.working_set,
             };
             spec.method.fit(&problem, memory, observer)
         };
@@ -196,6 +197,8 @@ impl Prepared {
         filled.memory = Some(self.budget.bytes);
         filled.loss = Some(match fitting {
             Fitting::Hinge(_) => LossName::Hinge,
+            Fitting::SquaredHinge(_) => LossName::SquaredHinge,
+            Fitting::Logistic(_) => LossName::Logistic,
             Fitting::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
             Fitting::Squared(_) => LossName::Squared,
         });

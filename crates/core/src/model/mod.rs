@@ -290,10 +290,48 @@ impl Model {
         scores
     }
 
+    /// Probabilities of the classes, `rows × classes`, from decision values: for classifiers with the logistic loss, whose decision values
+    /// are log odds.
+    ///
+    /// Two classes: the sigmoid. A machine per class: the sigmoids, brought to sum 1. Pairs, with log odds m_ij of class i against j:
+    /// p_i ∝ 1 / (1 + Σ_j exp(−m_ij)), which is exact where the pairs agree with each other; the likeliest class can then differ from the
+    /// one with most votes.
+    pub fn probabilities(&self, decision: &Matrix) -> Option<Matrix> {
+        let Task::Classification { classes, scheme } = &self.task else { return None };
+        if self.spec["loss"] != "logistic" {
+            return None;
+        }
+        let k = classes.len();
+        let mut out = Matrix::zeros(decision.rows(), k);
+        for i in 0..decision.rows() {
+            let row = decision.row(i);
+            // Log odds of each class against those it meets.
+            let mut odds = vec![Vec::new(); k];
+            if k > 2 && *scheme == Scheme::OneVsRest {
+                odds.iter_mut().zip(row).for_each(|(o, d)| o.push(*d));
+            } else {
+                for ((low, high), d) in Scheme::pairs(k).into_iter().zip(row) {
+                    odds[low].push(-d);
+                    odds[high].push(*d);
+                }
+            }
+            let shares: Vec<f64> = odds.iter().map(|m| -log_sum_exp(m.iter().map(|m| -m).chain([0.0]))).collect();
+            let total = log_sum_exp(shares.iter().copied());
+            out.row_mut(i).iter_mut().zip(shares).for_each(|(p, s)| *p = (s - total).exp());
+        }
+        Some(out)
+    }
+
     /// `decide(decision(data))`.
     pub fn predict(&self, data: &Dataset) -> Result<Target> {
         Ok(self.decide(&self.decision(data)?))
     }
+}
+
+/// log Σ exp(v), without overflow.
+fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    largest + values.map(|v| (v - largest).exp()).sum::<f64>().ln()
 }
 
 /// Where in `data` the training columns `used` stand.

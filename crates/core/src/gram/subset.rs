@@ -1,0 +1,94 @@
+//! Some of a source's terms, or sums of them, seen as a source of their own.
+
+use super::{Factor, Gram, GramSource};
+
+/// Terms that are sums of a base's terms: a choice of kernels (one each), or groups of kernels that share a weight.
+pub struct Groups<'a> {
+    base: &'a dyn GramSource,
+    members: Vec<Vec<usize>>,
+}
+
+impl<'a> Groups<'a> {
+    /// Term g is the sum of the base's terms `members[g]`.
+    pub fn new(base: &'a dyn GramSource, members: Vec<Vec<usize>>) -> Self {
+        Self { base, members }
+    }
+
+    /// The terms `index` alone, in that order.
+    pub fn subset(base: &'a dyn GramSource, index: &[usize]) -> Self {
+        Self::new(base, index.iter().map(|&t| vec![t]).collect())
+    }
+
+    /// Weights of the base's terms.
+    pub fn expand(&self, weights: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.base.n_terms()];
+        for (members, &w) in self.members.iter().zip(weights) {
+            members.iter().for_each(|&t| out[t] += w);
+        }
+        out
+    }
+}
+
+impl GramSource for Groups<'_> {
+    fn n_samples(&self) -> usize {
+        self.base.n_samples()
+    }
+
+    fn n_terms(&self) -> usize {
+        self.members.len()
+    }
+
+    fn accumulate(&self, t: usize, weight: f64, scale: Option<&[f64]>, out: &mut Gram) {
+        self.members[t].iter().for_each(|&m| self.base.accumulate(m, weight, scale, out));
+    }
+
+    fn apply(&self, t: usize, v: &[f64], out: &mut [f64]) {
+        self.sum(t, out, |m, buffer| self.base.apply(m, v, buffer));
+    }
+
+    fn row(&self, t: usize, i: usize, out: &mut [f64]) {
+        self.sum(t, out, |m, buffer| self.base.row(m, i, buffer));
+    }
+
+    fn factor(&self, t: usize) -> Option<&Factor> {
+        match self.members[t].as_slice() {
+            [m] => self.base.factor(*m),
+            _ => None,
+        }
+    }
+
+    fn residual(&self, t: usize) -> f64 {
+        self.members[t].iter().map(|&m| self.base.residual(m)).sum()
+    }
+
+    fn trace(&self, t: usize) -> f64 {
+        self.members[t].iter().map(|&m| self.base.trace(m)).sum()
+    }
+
+    fn combine(&self, weights: &[f64]) -> Gram {
+        self.base.combine(&self.expand(weights))
+    }
+
+    fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
+        let all: Vec<usize> = terms.iter().flat_map(|&t| self.members[t].iter().copied()).collect();
+        let forms = self.base.quad_forms_of(&all, a);
+        let mut rest = forms.as_slice();
+        let mut take = |count: usize| {
+            let (own, later) = rest.split_at(count);
+            rest = later;
+            own.iter().sum()
+        };
+        terms.iter().map(|&t| take(self.members[t].len())).collect()
+    }
+}
+
+impl Groups<'_> {
+    fn sum(&self, t: usize, out: &mut [f64], each: impl Fn(usize, &mut [f64])) {
+        out.fill(0.0);
+        let mut buffer = vec![0.0; out.len()];
+        for &m in &self.members[t] {
+            each(m, &mut buffer);
+            out.iter_mut().zip(&buffer).for_each(|(o, b)| *o += b);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The linear system behind squared losses and every Newton step.
+//!
+//! Solves  (K + D) x + b 1 = z,  1ᵀx = s   (without b: (K + D) x = z),  D = diag(1/w), w_i ≥ 0;  w_i = 0 means x_i = 0.
+//! With W = diag(w) over the rows A where w > 0, (K + D)⁻¹ = W½ (I + W½ K W½)⁻¹ W½, whose inner matrix has no eigenvalue below 1 however
+//! uneven the weights. For K = F Fᵀ with fewer columns than rows in A, (FFᵀ + D)⁻¹ = W − W F (I + FᵀWF)⁻¹ FᵀW.
+//! With u = (K + D)⁻¹ 1 and v = (K + D)⁻¹ z:  b = (1ᵀv − s) / 1ᵀu,  x = v − b u.
+
+use rayon::prelude::*;
+
+use super::Combined;
+use crate::{
+    Result,
+    linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
+};
+
+/// The system, factored.
+pub(super) struct System<'a> {
+    kernel: &'a Combined,
+    /// Rows with a positive weight, and √w there.
+    rows: Vec<usize>,
+    root: Vec<f64>,
+    /// I + W½ K W½, or I + FᵀWF.
+    factored: Cholesky,
+    /// W½ F if the second form was taken.
+    scaled: Option<Matrix>,
+}
+
+const WHAT: &str = "the system I + W½KW½";
+
+impl<'a> System<'a> {
+    pub(super) fn new(kernel: &'a Combined, weight: &[f64]) -> Result<Self> {
+        let rows: Vec<usize> = (0..weight.len()).filter(|&i| weight[i] > 0.0).collect();
+        let root: Vec<f64> = rows.iter().map(|&i| weight[i].sqrt()).collect();
+        let m = rows.len();
+        let (mut inner, scaled) = match kernel {
+            Combined::Dense(k) => {
+                let mut inner = Matrix::zeros(m, m);
+                inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
+                    let row = k.row(rows[p]);
+                    // The factorisation reads the lower triangle only.
+                    (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
+                });
+                (inner, None)
+            }
+            Combined::Factor(f) => {
+                let mut scaled = f.select_rows(&rows);
+                (0..m).for_each(|p| scaled.row_mut(p).iter_mut().for_each(|x| *x *= root[p]));
+                if f.cols() < m {
+                    let mut across = Matrix::zeros(f.cols(), m);
+                    (0..m).for_each(|p| scaled.row(p).iter().enumerate().for_each(|(j, x)| across[(j, p)] = *x));
+                    (gram(&across), Some(scaled))
+                } else {
+                    (gram(&scaled), None)
+                }
+            }
+        };
+        (0..inner.rows()).for_each(|p| inner[(p, p)] += 1.0);
+        Ok(Self { kernel, rows, root, factored: Cholesky::new(inner, WHAT)?, scaled })
+    }
+
+    /// x and b; `sum` is s, `None` where there is no b (which is then 0).
+    pub(super) fn solve(&self, z: &[f64], sum: Option<f64>) -> (Vec<f64>, f64) {
+        let mut x = self.invert(z);
+        let Some(sum) = sum.filter(|_| !self.rows.is_empty()) else { return (x, 0.0) };
+        let u = self.invert(&vec![1.0; z.len()]);
+        let bias = (x.iter().sum::<f64>() - sum) / u.iter().sum::<f64>();
+        axpy(-bias, &u, &mut x);
+        (x, bias)
+    }
+
+    /// (K + D)⁻¹ z with one step of refinement.
+    fn invert(&self, z: &[f64]) -> Vec<f64> {
+        let mut x = self.invert_once(z);
+        let mut residual = self.kernel.times(&x);
+        residual.iter_mut().zip(z).for_each(|(r, z)| *r = z - *r);
+        for (&i, root) in self.rows.iter().zip(&self.root) {
+            residual[i] -= x[i] / (root * root);
+        }
+        axpy(1.0, &self.invert_once(&residual), &mut x);
+        x
+    }
+
+    fn invert_once(&self, z: &[f64]) -> Vec<f64> {
+        // W½ z on the rows in use.
+        let mut t: Vec<f64> = self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
+        match &self.scaled {
+            None => self.factored.solve(&mut t),
+            Some(f) => {
+                let mut w = vec![0.0; f.cols()];
+                t.iter().enumerate().for_each(|(p, &t)| axpy(t, f.row(p), &mut w));
+                self.factored.solve(&mut w);
+                t.iter_mut().enumerate().for_each(|(p, t)| *t -= dot(f.row(p), &w));
+            }
+        }
+        let mut x = vec![0.0; z.len()];
+        self.rows.iter().zip(&self.root).zip(t).for_each(|((&i, root), t)| x[i] = root * t);
+        x
+    }
+}
+
+/// M Mᵀ.
+fn gram(m: &Matrix) -> Matrix {
+    let n = m.rows();
+    let mut out = Matrix::zeros(n, n);
+    gemm_nt(n, n, m.cols(), m.data(), m.data(), out.data_mut(), n);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{data::Rng, gram::Gram};
+
+    #[test]
+    fn every_form_satisfies_its_equations() {
+        let (n, mut rng) = (60, Rng::new(3));
+        for cols in [10, 40, 80] {
+            let f = Matrix::new(n, cols, (0..n * cols).map(|_| rng.normal()).collect()).unwrap();
+            let mut dense = Gram::zeros(n);
+            dense.data_mut().copy_from_slice(gram(&f).data());
+            let z: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+            // A third of the rows out of use; weights over nine orders of magnitude.
+            let weight: Vec<f64> =
+                (0..n).map(|i| if i % 3 == 0 { 0.0 } else { 10f64.powf(9.0 * rng.uniform() - 6.0) }).collect();
+            for kernel in [Combined::Dense(dense), Combined::Factor(f)] {
+                let system = System::new(&kernel, &weight).unwrap();
+                for sum in [None, Some(0.7)] {
+                    let (x, b) = system.solve(&z, sum);
+                    let kx = kernel.times(&x);
+                    for i in 0..n {
+                        let left = weight[i] * (kx[i] + b - z[i]) + x[i];
+                        assert!(left.abs() <= 1e-9 * (1.0 + weight[i]), "{cols}: row {i} {left:e}");
+                    }
+                    let total: f64 = x.iter().sum();
+                    assert!(sum.map_or(b == 0.0, |s| (total - s).abs() < 1e-9), "{cols}: {total}");
+                }
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ use mercer::{
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
     types::{PyBytes, PyTuple},
 };
@@ -107,6 +108,19 @@ impl Model {
         decision: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         convert::array(py, &self.0.class_scores(&convert::matrix(&decision)?))
+    }
+
+    /// Probabilities of the classes from decision values; a `ValueError` without the logistic loss.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        decision: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let found = self.0.probabilities(&convert::matrix(&decision)?);
+        convert::array(
+            py,
+            &found.ok_or_else(|| PyValueError::new_err("the model was not fitted with loss='logistic'"))?,
+        )
     }
 
     /// Kernel weights, (machines, kernels).

@@ -46,7 +46,7 @@ fn every_convex_certificate_holds_and_one_vector_proves_most_of_it() {
     let methods = || ["uniform", "gmkl"].map(|name| MethodSpec::named(name).unwrap());
     for method in methods() {
         for storage in [Storage::Dense, Storage::DenseF32, Storage::LowRank, Storage::Auto] {
-            for loss in [LossName::Hinge, LossName::Squared] {
+            for loss in [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared] {
                 let spec = TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) };
                 let found = holds(&x, &y, &spec);
                 assert!(found.recomputed.gap < 20.0 * spec.tol, "{spec:?}: {found:?}");
@@ -67,8 +67,8 @@ fn every_convex_certificate_holds_and_one_vector_proves_most_of_it() {
 fn several_machines_and_weighted_rows_hold() {
     let (x, y) = three_classes(60);
     for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
-        for shared_weights in [false, true] {
-            let found = holds(&x, &y, &TrainSpec { multi_class, shared_weights, ..gmkl() });
+        for (shared_weights, fit_intercept) in [(false, true), (true, true), (false, false), (true, false)] {
+            let found = holds(&x, &y, &TrainSpec { multi_class, shared_weights, fit_intercept, ..gmkl() });
             assert!(found.recomputed.gap < 0.02, "{multi_class:?} {shared_weights}: {found:?}");
         }
     }

@@ -53,14 +53,16 @@ fn words(rows: usize, measured: &Scores, outcome: &Outcome) -> String {
             vec![c.class, c.rows.to_string(), shown(c.precision), shown(c.recall), shown(Some(c.f1))]
         };
         let each: Vec<Vec<String>> = scores::per_class(classes, counts).into_iter().map(class).collect();
-        out += &format!("\n{}", table(&["class", "rows", "precision", "recall", "F1"], &each));
+        out.push('\n');
+        out += &table(&["class", "rows", "precision", "recall", "F1"], &each);
         let headers: Vec<&str> =
             std::iter::once("true \\ predicted").chain(classes.iter().map(String::as_str)).collect();
         let line = |(class, counts): (&String, &Vec<usize>)| {
             std::iter::once(class.clone()).chain(counts.iter().map(ToString::to_string)).collect()
         };
         let confusion: Vec<Vec<String>> = classes.iter().zip(counts).map(line).collect();
-        out += &format!("\n{}", table(&headers, &confusion));
+        out.push('\n');
+        out += &table(&headers, &confusion);
     }
     out
 }

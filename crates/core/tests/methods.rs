@@ -1,5 +1,6 @@
 //! Certificates and equivalences: every fit proves its quality, and two roads give one answer.
 
+use mercer::methods::{Choices, choose};
 use mercer::{
     Model, TrainSpec,
     data::{Dataset, Standardizer, Target, synthetic},
@@ -8,7 +9,9 @@ use mercer::{
     linalg::{Matrix, threads},
     loss::Hinge,
     machine::{Fitting, Task},
-    methods::{ClassWeight, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search},
+    methods::{
+        ClassWeight, GroupBy, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search,
+    },
     model::Scheme,
     trace::{Silent, Status},
 };
@@ -229,6 +232,127 @@ fn fewer_kernels_are_active_as_v_grows_and_zeros_are_exact() {
 }
 
 #[test]
+fn a_working_set_of_kernels_gives_the_same_certified_answer() {
+    let (x, y) = synthetic::toy1(50, 21);
+    for v in [0.5, 1.0] {
+        let with = |working_set| TrainSpec {
+            kernels: "rbf(2^-10..2^10), laplace(2^-10..2^10), poly(1..6) on all, each".into(),
+            normalize: Normalize::Trace,
+            c: 100.0,
+            working_set,
+            tol: 1e-4,
+            ..spec(gmkl(v, Solver::Level))
+        };
+        let (few, all) = (fit(&x, &y, &with(true)), fit(&x, &y, &with(false)));
+        assert!(few.machines[0].weights.len() >= 1000, "large enough to be worth it");
+        assert_eq!((few.status(), all.status()), (Status::Optimal, Status::Optimal), "v={v}");
+        // Each lies above the other's certified lower bound.
+        let (a, b) = (few.machines[0].certificate, all.machines[0].certificate);
+        assert!(a.dual <= b.primal && b.dual <= a.primal && close(a.primal, b.primal, 2e-4), "v={v}: {a:?} {b:?}");
+    }
+}
+
+#[test]
+fn pairs_and_shared_weights_of_several_classes() {
+    let (x, _) = synthetic::toy1(90, 22);
+    let texts: Vec<&str> = (0..90)
+        .map(|i| {
+            let r = x.features().row(i);
+            if r[0] > 0.66 {
+                "high"
+            } else if r[0] > 0.33 {
+                "middle"
+            } else if r[1] > 0.5 {
+                "low right"
+            } else {
+                "low left"
+            }
+        })
+        .collect();
+    let y = Target::classes(&texts);
+    let Target::Classes { labels: truth, .. } = &y else { panic!() };
+    for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
+        for shared_weights in [false, true] {
+            let with = |c| TrainSpec { multi_class, shared_weights, c, tol: 1e-4, ..spec(gmkl(0.5, Solver::Level)) };
+            let model = fit(&x, &y, &with(20.0));
+            let name = format!("{multi_class:?} shared {shared_weights}");
+            assert_eq!(model.machines.len(), if multi_class == Scheme::OneVsRest { 4 } else { 6 });
+            assert_eq!(model.machine_names().len(), model.machines.len());
+            assert!(model.status() == Status::Optimal && model.certificate().gap <= 1e-4, "{name}");
+            assert_eq!(shared_weights, model.shared.is_some());
+            let same = model.machines.windows(2).all(|m| m[0].weights == m[1].weights);
+            assert_eq!(same, shared_weights, "{name}");
+            let Target::Classes { labels, .. } = model.predict(&x).unwrap() else { panic!() };
+            let right = labels.iter().zip(truth).filter(|(a, b)| a == b).count();
+            assert!(right > 80, "{name}: {right} of 90 training rows");
+            assert_eq!(model.class_scores(&model.decision(&x).unwrap()).cols(), 4);
+            let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+            assert_eq!(back, model);
+            if shared_weights {
+                // One weight vector for all cannot beat a weight vector for each.
+                let own = fit(&x, &y, &TrainSpec { shared_weights: false, ..with(20.0) });
+                assert!(model.certificate().primal >= own.certificate().dual, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_in_a_group_enter_together_and_penalties_are_scales() {
+    let (x, y) = synthetic::toy1(60, 24);
+    let base = TrainSpec { kernels: "rbf(0.5|1), poly(2) on each".into(), tol: 1e-7, ..spec(gmkl(0.8, Solver::Level)) };
+    let grouped = fit(&x, &y, &TrainSpec { group_by: GroupBy::Scope, ..base.clone() });
+    assert_eq!(grouped.status(), Status::Optimal);
+    let w = &grouped.machines[0].weights;
+    assert!(w.chunks(3).all(|g| g[0] == g[1] && g[1] == g[2]) && w.contains(&0.0), "{w:?}");
+    let plain = fit(&x, &y, &base);
+    let penalties = |eta: f64| Some((0..60).map(|t| if t < 3 { eta } else { 1.0 }).collect());
+    let same = fit(&x, &y, &TrainSpec { penalties: penalties(1.0), ..base.clone() });
+    assert!(close(primal(&plain), primal(&same), 1e-6));
+    // The first feature's kernels matter here; made dear, they lose weight and the objective rises.
+    let dear = fit(&x, &y, &TrainSpec { penalties: penalties(50.0), ..base.clone() });
+    let first = |m: &Model| m.machines[0].weights[..3].iter().sum::<f64>();
+    assert!(first(&dear) < 0.2 * first(&plain) && primal(&dear) > primal(&plain));
+    // Doubling every penalty halves all weights: the same as kernels of half the size, i.e. half the price and half the objective.
+    let all = fit(&x, &y, &TrainSpec { penalties: Some(vec![2.0; 60]), c: 2.0 * base.c, ..base.clone() });
+    assert!(close(primal(&all), 2.0 * primal(&plain), 1e-6));
+    let (a, b) = (all.decision(&x).unwrap(), plain.decision(&x).unwrap());
+    assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-2));
+    let short = TrainSpec { penalties: Some(vec![1.0; 2]), ..base };
+    assert!(mercer::train(&x, &y, None, &short, &mut Silent).unwrap_err().to_string().contains("60 numbers"));
+}
+
+#[test]
+fn a_path_reaches_the_objectives_of_cold_fits() {
+    let (x, y) = synthetic::toy1(70, 23);
+    for method in
+        [gmkl(0.0, Solver::Alternating), gmkl(0.5, Solver::Level), gmkl(1.0, Solver::Level), MethodSpec::Uniform {}]
+    {
+        let specs: Vec<TrainSpec> =
+            (0..6).map(|k| TrainSpec { c: 0.3 * 3f64.powi(k), ..spec(method.clone()) }).collect();
+        let prepared = Prepared::from_table(&x, &y, None, &specs[0]).unwrap();
+        let models = prepared.path(&specs, &mut Silent).unwrap();
+        for (warm, spec) in models.iter().zip(&specs) {
+            let cold = prepared.fit(spec, &mut Silent).unwrap().machines[0].certificate;
+            let warm = warm.machines[0].certificate;
+            assert!(
+                warm.status == Status::Optimal && warm.dual <= cold.primal && cold.dual <= warm.primal,
+                "{method:?}"
+            );
+        }
+    }
+    // v and p may change along the way: bounds hold for every set.
+    let specs: Vec<TrainSpec> = (0..5).map(|k| spec(gmkl(0.25 * f64::from(k), Solver::Level))).collect();
+    let prepared = Prepared::from_table(&x, &y, None, &specs[0]).unwrap();
+    for (warm, spec) in prepared.path(&specs, &mut Silent).unwrap().iter().zip(&specs) {
+        let cold = prepared.fit(spec, &mut Silent).unwrap();
+        assert!(close(primal(warm), primal(&cold), 1.1e-3));
+    }
+    let other = TrainSpec { standardize: false, ..specs[0].clone() };
+    assert!(prepared.path(&[specs[0].clone(), other], &mut Silent).is_err());
+}
+
+#[test]
 fn kernels_over_c_at_c_times_the_price_give_the_same_answer() {
     // Unit trace divides by n what unit mean diagonal does not: (K/c, c·C) is the same problem times c.
     let (x, y) = synthetic::toy1(60, 7);
@@ -413,6 +537,10 @@ fn grid_search_prefers_a_price_that_works() {
     let search = grid_search(&x, &y, &specs, 3, 1).unwrap();
     assert!(search.scores.iter().all(|s| s.len() == 3) && search.best > 0, "{search:?}");
     assert_eq!(search, grid_search(&x, &y, &specs, 3, 1).unwrap());
+    let chosen = choose(&x, &y, &specs[0], Choices { c: true, v: true }, 3, 1).unwrap();
+    assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl { v, .. } if v > 0.0), "{chosen:?}");
+    let uniform = spec(MethodSpec::Uniform {});
+    assert!(choose(&x, &y, &uniform, Choices { c: false, v: true }, 3, 1).unwrap_err().to_string().contains("`v`"));
 }
 
 #[test]

@@ -2,28 +2,28 @@
 
 use super::{Factor, Gram, GramSource};
 
-/// Terms that are sums of a base's terms: a choice of kernels (one each), or groups of kernels that share a weight.
+/// Terms that are sums of a base's terms: a choice of kernels, kernels rescaled, or groups of kernels that share a weight.
 pub struct Groups<'a> {
     base: &'a dyn GramSource,
-    members: Vec<Vec<usize>>,
+    members: Vec<Vec<(usize, f64)>>,
 }
 
 impl<'a> Groups<'a> {
-    /// Term g is the sum of the base's terms `members[g]`.
-    pub fn new(base: &'a dyn GramSource, members: Vec<Vec<usize>>) -> Self {
+    /// Term g is Σ factor · K_t over `members[g]` = (t, factor), … with positive factors.
+    pub fn new(base: &'a dyn GramSource, members: Vec<Vec<(usize, f64)>>) -> Self {
         Self { base, members }
     }
 
     /// The terms `index` alone, in that order.
     pub fn subset(base: &'a dyn GramSource, index: &[usize]) -> Self {
-        Self::new(base, index.iter().map(|&t| vec![t]).collect())
+        Self::new(base, index.iter().map(|&t| vec![(t, 1.0)]).collect())
     }
 
     /// Weights of the base's terms.
     pub fn expand(&self, weights: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.base.n_terms()];
         for (members, &w) in self.members.iter().zip(weights) {
-            members.iter().for_each(|&t| out[t] += w);
+            members.iter().for_each(|&(t, factor)| out[t] += w * factor);
         }
         out
     }
@@ -39,7 +39,7 @@ impl GramSource for Groups<'_> {
     }
 
     fn accumulate(&self, t: usize, weight: f64, scale: Option<&[f64]>, out: &mut Gram) {
-        self.members[t].iter().for_each(|&m| self.base.accumulate(m, weight, scale, out));
+        self.members[t].iter().for_each(|&(m, factor)| self.base.accumulate(m, weight * factor, scale, out));
     }
 
     fn apply(&self, t: usize, v: &[f64], out: &mut [f64]) {
@@ -52,17 +52,17 @@ impl GramSource for Groups<'_> {
 
     fn factor(&self, t: usize) -> Option<&Factor> {
         match self.members[t].as_slice() {
-            [m] => self.base.factor(*m),
+            [(m, 1.0)] => self.base.factor(*m),
             _ => None,
         }
     }
 
     fn residual(&self, t: usize) -> f64 {
-        self.members[t].iter().map(|&m| self.base.residual(m)).sum()
+        self.members[t].iter().map(|&(m, factor)| factor * self.base.residual(m)).sum()
     }
 
     fn trace(&self, t: usize) -> f64 {
-        self.members[t].iter().map(|&m| self.base.trace(m)).sum()
+        self.members[t].iter().map(|&(m, factor)| factor * self.base.trace(m)).sum()
     }
 
     fn combine(&self, weights: &[f64]) -> Gram {
@@ -70,15 +70,10 @@ impl GramSource for Groups<'_> {
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
-        let all: Vec<usize> = terms.iter().flat_map(|&t| self.members[t].iter().copied()).collect();
-        let forms = self.base.quad_forms_of(&all, a);
-        let mut rest = forms.as_slice();
-        let mut take = |count: usize| {
-            let (own, later) = rest.split_at(count);
-            rest = later;
-            own.iter().sum()
-        };
-        terms.iter().map(|&t| take(self.members[t].len())).collect()
+        let all: Vec<usize> = terms.iter().flat_map(|&t| self.members[t].iter().map(|m| m.0)).collect();
+        let mut forms = self.base.quad_forms_of(&all, a).into_iter();
+        let sum = |t: &usize| self.members[*t].iter().zip(&mut forms).map(|((_, factor), s)| factor * s).sum();
+        terms.iter().map(sum).collect()
     }
 }
 
@@ -86,9 +81,9 @@ impl Groups<'_> {
     fn sum(&self, t: usize, out: &mut [f64], each: impl Fn(usize, &mut [f64])) {
         out.fill(0.0);
         let mut buffer = vec![0.0; out.len()];
-        for &m in &self.members[t] {
+        for &(m, factor) in &self.members[t] {
             each(m, &mut buffer);
-            out.iter_mut().zip(&buffer).for_each(|(o, b)| *o += b);
+            out.iter_mut().zip(&buffer).for_each(|(o, b)| *o += factor * b);
         }
     }
 }

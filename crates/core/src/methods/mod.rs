@@ -19,8 +19,8 @@ mod working_set;
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use evaluate::{Memory, Part, Point, Problem};
-pub use search::{Search, grid_search};
-pub use spec::{ClassWeight, LossName, MethodSpec, Solver, TrainSpec};
+pub use search::{Choices, Search, choose, grid_search};
+pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
 pub use verify::{Verification, verify};
 

@@ -67,6 +67,7 @@ mod infinite {
         Text(String),
     }
 
+    #[allow(clippy::trivially_copy_pass_by_ref)] // the signature serde asks for
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         if value.is_finite() { Number::Finite(*value) } else { Number::Text("inf".into()) }.serialize(to)
     }
@@ -138,9 +139,21 @@ pub enum ClassWeight {
     Given(Vec<(String, f64)>),
 }
 
+/// Which kernels share one weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupBy {
+    /// None: a weight each.
+    #[default]
+    None,
+    /// Those on the same columns: a feature, band or view is in or out.
+    Scope,
+}
+
 /// Everything a fit is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // a request is a list of independent switches
 pub struct TrainSpec {
     /// How weights are found.
     pub method: MethodSpec,
@@ -164,6 +177,10 @@ pub struct TrainSpec {
     pub shared_weights: bool,
     /// Is there a constant term?
     pub fit_intercept: bool,
+    /// Kernels that share one weight and so enter or leave together.
+    pub group_by: GroupBy,
+    /// One η > 0 per kernel: Θ then constrains η θ, so a kernel with a larger η is dearer. `None` means 1 for all.
+    pub penalties: Option<Vec<f64>>,
     /// Relative duality gap to reach.
     pub tol: f64,
     /// Outer iterations at most.
@@ -190,6 +207,8 @@ impl Default for TrainSpec {
             multi_class: Scheme::OneVsRest,
             shared_weights: false,
             fit_intercept: true,
+            group_by: GroupBy::None,
+            penalties: None,
             tol: 1e-3,
             max_iter: 500,
             working_set: true,
@@ -217,6 +236,9 @@ impl TrainSpec {
             for (class, weight) in pairs {
                 positive(&format!("class_weight[{class}]"), *weight)?;
             }
+        }
+        for (t, eta) in self.penalties.iter().flatten().enumerate() {
+            positive(&format!("penalties[{}]", t + 1), *eta)?;
         }
         if let MethodSpec::Gmkl { v, p, .. } = self.method {
             ElasticNet::new(v, p)?;

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use super::{LossName, Memory, Part, Problem, TrainSpec, samples::Samples};
+use super::{GroupBy, LossName, Memory, Part, Problem, TrainSpec, samples::Samples};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Standardizer, Target},
-    gram::{Budget, BuildOptions, GramSet, Stack},
+    gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::{KernelSpec, Normalize, language},
     linalg::Matrix,
     machine::{Fitting, Task},
@@ -162,9 +162,11 @@ impl Prepared {
                 rows: t.rows.as_deref(),
             })
             .collect();
+        let grouped = self.groups(spec)?;
+        let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
         let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
             let problem = Problem {
-                grams: &self.grams,
+                grams,
                 parts,
                 machine: &*machine,
                 room: Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) },
@@ -176,12 +178,50 @@ impl Prepared {
         };
         let groups = if spec.shared_weights { vec![parts] } else { parts.into_iter().map(|p| vec![p]).collect() };
         memories.resize(groups.len(), Memory::default());
-        let fits: Vec<Fit> = groups
+        let mut fits: Vec<Fit> = groups
             .into_iter()
             .zip(memories)
             .map(|(parts, memory)| problem(parts, memory, observer))
             .collect::<Result<_>>()?;
+        if let Some(grouped) = &grouped {
+            fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
+        }
         self.assemble(fits, spec, &fitting)
+    }
+
+    /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
+    fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
+        let terms = self.grams.n_terms();
+        if spec.group_by == GroupBy::None && spec.penalties.is_none() {
+            return Ok(None);
+        }
+        let penalties = spec.penalties.clone().unwrap_or_else(|| vec![1.0; terms]);
+        if penalties.len() != terms {
+            return Err(Error::shape("penalties", format!("{terms} numbers, one per kernel"), penalties.len()));
+        }
+        // K_θ = Σ (η θ) (K/η): constraining η θ is constraining the weights of K/η.
+        let member = |t: usize| (t, 1.0 / penalties[t]);
+        let members = match (&self.input, spec.group_by) {
+            (_, GroupBy::None) => (0..terms).map(|t| vec![member(t)]).collect(),
+            (Input::Precomputed { .. }, GroupBy::Scope) => {
+                return Err(Error::param(
+                    "group_by",
+                    "left out for ready-made kernels, which have no columns",
+                    "scope",
+                ));
+            }
+            (Input::Table { kernels, .. }, GroupBy::Scope) => {
+                let mut groups: Vec<Vec<(usize, f64)>> = Vec::new();
+                for (t, kernel) in kernels.iter().enumerate() {
+                    match groups.iter_mut().find(|g| kernels[g[0].0].columns == kernel.columns) {
+                        Some(members) => members.push(member(t)),
+                        None => groups.push(vec![member(t)]),
+                    }
+                }
+                groups
+            }
+        };
+        Ok(Some(Groups::new(&self.grams, members)))
     }
 
     fn assemble(&self, fits: Vec<Fit>, spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {

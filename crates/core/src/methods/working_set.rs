@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use super::{
     cuts::Cuts,
-    evaluate::{Memory, Point, Problem, Run, active},
+    evaluate::{Duals, Memory, Point, Problem, Run, active},
     level,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Fewer kernels than this are solved directly.
-pub const MIN_TERMS: usize = 128;
+pub const MIN_TERMS: usize = 1000;
 /// Kernels in the first average, and the least number that joins at a time.
 const SAMPLE: usize = 256;
 const JOIN: usize = 32;
@@ -119,7 +119,7 @@ fn solve_on(
     last: &Point,
     cuts: &Cuts,
     tol: f64,
-) -> Result<(Vec<f64>, Option<Vec<Vec<f64>>>)> {
+) -> Result<(Vec<f64>, Option<Duals>)> {
     let problem = run.problem;
     let grams = Groups::subset(problem.grams, working);
     let inner = Problem { grams: &grams, parts: problem.parts.clone(), tol, ..*problem };

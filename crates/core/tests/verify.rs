@@ -5,7 +5,7 @@ use mercer::{
     data::{Dataset, Rng, Target, synthetic},
     kernels::Normalize,
     linalg::Matrix,
-    methods::{ClassWeight, LossName, MethodSpec, Solver, Storage, Verification, verify},
+    methods::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, Storage, Verification, verify},
     model::Scheme,
     trace::Silent,
 };
@@ -70,6 +70,18 @@ fn several_machines_and_weighted_rows_hold() {
         for (shared_weights, fit_intercept) in [(false, true), (true, true), (false, false), (true, false)] {
             let found = holds(&x, &y, &TrainSpec { multi_class, shared_weights, fit_intercept, ..gmkl() });
             assert!(found.recomputed.gap < 0.02, "{multi_class:?} {shared_weights}: {found:?}");
+        }
+    }
+    for method in ["uniform", "gmkl"].map(|name| MethodSpec::named(name).unwrap()) {
+        // 3 kernels on all columns, 2 on each of two.
+        let penalties = Some(vec![1.0, 2.0, 0.5, 1.0, 1.0, 3.0, 1.0]);
+        let kernels = "rbf(1), poly(1..2) on all; rbf(1), linear on each".to_string();
+        for group_by in [GroupBy::None, GroupBy::Scope] {
+            holds(
+                &x,
+                &y,
+                &TrainSpec { kernels: kernels.clone(), group_by, penalties: penalties.clone(), ..spec(method.clone()) },
+            );
         }
     }
     let weight: Vec<f64> = (0..60).map(|i| [0.0, 1.0, 2.5, 1.0][i % 4]).collect();

@@ -190,7 +190,7 @@ impl Prepared {
     }
 
     /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
-    fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
+    pub(super) fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
         let terms = self.grams.n_terms();
         if spec.group_by == GroupBy::None && spec.penalties.is_none() {
             return Ok(None);

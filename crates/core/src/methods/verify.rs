@@ -15,7 +15,7 @@ use super::{MethodSpec, Prepared, TrainSpec};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Target},
-    gram::{GramSet, GramSource},
+    gram::GramSource,
     kernels::{Function, KernelSpec},
     linalg::{Matrix, dot},
     machine::Task,
@@ -72,12 +72,16 @@ struct Checked<'a> {
     spec: &'a TrainSpec,
     /// Of each machine.
     parts: Vec<CheckedPart>,
+    /// Do machines share their weights?
+    shared: bool,
     /// Objective of the best constants: the scale of relative quantities.
     scale: f64,
     findings: Vec<String>,
 }
 
 struct CheckedPart {
+    /// θ as the method saw it: of groups, where kernels share weights.
+    theta: Vec<f64>,
     /// K_θ a + b, all rows.
     decision: Vec<f64>,
     /// Σ c ℓ.
@@ -99,15 +103,25 @@ impl<'a> Checked<'a> {
         if tasks.len() != model.machines.len() {
             return Err(other_rows(format!("{} machines, and the fit had {}", tasks.len(), model.machines.len())));
         }
-        let mut checked = Self { spec, parts: Vec::new(), scale: 0.0, findings: Vec::new() };
+        let grouped = prepared.groups(spec)?;
+        let grams: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
+        let (parts, shared) = (Vec::new(), model.shared.is_some());
+        let mut checked = Self { spec, parts, shared, scale: 0.0, findings: Vec::new() };
         for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names()) {
             let a = multipliers(machine, &prepared.samples.kept)?;
             let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
             let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
             checked.scale += fitted.constant_objective();
-            checked.findings.extend(infeasible_weights(&spec.method, &machine.weights).map(|f| format!("{name}: {f}")));
+            let theta = match &grouped {
+                None => Some(machine.weights.clone()),
+                Some(groups) => groups.contract(&machine.weights),
+            };
+            let Some(theta) = theta else {
+                return Err(Error::data("model", "kernels that share a weight have different ones", "fit it again"));
+            };
+            checked.findings.extend(infeasible_weights(&spec.method, &theta)?.map(|f| format!("{name}: {f}")));
             checked.findings.extend(infeasible_multipliers(&fitted, &a, &rows).map(|f| format!("{name}: {f}")));
-            checked.parts.push(CheckedPart::new(&prepared.grams, machine, &fitted, &a, &rows));
+            checked.parts.push(CheckedPart::new(grams, theta, machine.intercept, &fitted, &a, &rows));
         }
         Ok(checked)
     }
@@ -115,7 +129,7 @@ impl<'a> Checked<'a> {
     fn verification(mut self, model: &Model, decision: &Matrix) -> Result<Verification> {
         let stated = model.certificate();
         let drift = self.drift(decision);
-        let (primal, dual) = (self.primal(model)?, self.dual(model)?);
+        let (primal, dual) = (self.sum(Self::objective)?, self.sum(Self::lower_bound)?);
         let gap = if dual.is_nan() { f64::NAN } else { relative_gap(primal, dual, self.scale) };
         let recomputed = Certificate { primal, dual, gap, ..stated };
         let size = stated.primal.abs().max(primal.abs()).max(1e-12 * self.scale);
@@ -135,24 +149,27 @@ impl<'a> Checked<'a> {
         Ok(Verification { stated, recomputed, drift, agrees: self.findings.is_empty(), findings: self.findings })
     }
 
-    fn primal(&self, model: &Model) -> Result<f64> {
-        let _ = model;
-        Ok(self.parts.iter().map(|p| p.loss + p.half_norm).sum())
+    /// Σ of `f` over what was fitted together.
+    fn sum(&self, f: impl Fn(&Self, &[CheckedPart]) -> Result<f64>) -> Result<f64> {
+        let together = if self.shared { self.parts.len() } else { 1 };
+        self.parts.chunks(together).map(|parts| f(self, parts)).sum()
     }
 
-    /// A(a) − ½·support(s), summed over machines, or of the sums where they share their weights.
-    fn dual(&self, model: &Model) -> Result<f64> {
-        let bound = |weights: &[f64], parts: &[CheckedPart]| {
-            let mut slope = vec![0.0; weights.len()];
-            parts.iter().for_each(|p| slope.iter_mut().zip(&p.slope).for_each(|(t, s)| *t += s));
-            let dual_sum: f64 = parts.iter().map(|p| p.dual_sum).sum();
-            Ok::<f64, Error>(dual_sum - support(&self.spec.method, weights, &slope)?)
-        };
-        let weights = |k: usize| model.machines[k].weights.as_slice();
-        if model.shared.is_some() {
-            return bound(weights(0), &self.parts);
-        }
-        (0..self.parts.len()).map(|k| bound(weights(k), &self.parts[k..=k])).sum()
+    fn objective(&self, parts: &[CheckedPart]) -> Result<f64> {
+        let _ = self;
+        Ok(parts.iter().map(|p| p.loss + p.half_norm).sum())
+    }
+
+    /// A(a) − ½·support(s).
+    fn lower_bound(&self, parts: &[CheckedPart]) -> Result<f64> {
+        let theta = &parts[0].theta;
+        let slope: Vec<f64> = (0..theta.len()).map(|t| parts.iter().map(|p| p.slope[t]).sum()).collect();
+        let dual_sum: f64 = parts.iter().map(|p| p.dual_sum).sum();
+        Ok(match (set(&self.spec.method)?, &self.spec.method) {
+            (_, MethodSpec::Smkl { .. }) => f64::NAN,
+            (Some(set), _) => dual_sum - set.support(&slope),
+            (None, _) => dual_sum - dot(theta, &slope),
+        })
     }
 
     fn drift(&self, stored: &Matrix) -> f64 {
@@ -167,9 +184,9 @@ impl<'a> Checked<'a> {
 }
 
 impl CheckedPart {
-    fn new(grams: &GramSet, machine: &Machine, task: &Task<'_>, a: &[f64], rows: &[usize]) -> Self {
+    fn new(grams: &dyn GramSource, theta: Vec<f64>, bias: f64, task: &Task<'_>, a: &[f64], rows: &[usize]) -> Self {
         let n = a.len();
-        let active: Vec<usize> = (0..machine.weights.len()).filter(|&t| machine.weights[t] != 0.0).collect();
+        let active: Vec<usize> = (0..theta.len()).filter(|&t| theta[t] != 0.0).collect();
         let products: Vec<Vec<f64>> = active
             .par_iter()
             .map(|&t| {
@@ -180,7 +197,7 @@ impl CheckedPart {
             .collect();
         let mut f = vec![0.0; n];
         for (t, product) in active.iter().zip(&products) {
-            f.iter_mut().zip(product).for_each(|(f, v)| *f += machine.weights[*t] * v);
+            f.iter_mut().zip(product).for_each(|(f, v)| *f += theta[*t] * v);
         }
         let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
         let (own_f, own_a) = (pick(&f), pick(a));
@@ -188,12 +205,13 @@ impl CheckedPart {
         let quad_forms = grams.quad_forms(a);
         let square = dot(a, a);
         Self {
-            loss: task.loss.total(task.y, &own_f, machine.intercept, task.cost),
+            loss: task.loss.total(task.y, &own_f, bias, task.cost),
             half_norm: 0.5 * dot(&own_a, &own_f),
             dual_sum: if feasible { task.loss.dual_sum(task.y, &own_a, task.cost) } else { f64::NEG_INFINITY },
             slope: quad_forms.iter().enumerate().map(|(t, s)| 0.5 * (s + grams.residual(t) * square)).collect(),
             quad_forms,
-            decision: f.iter().map(|f| f + machine.intercept).collect(),
+            decision: f.iter().map(|f| f + bias).collect(),
+            theta,
         }
     }
 }
@@ -208,36 +226,33 @@ fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
     Ok(a)
 }
 
-/// max over θ in the method's set of ⟨slope, θ⟩; methods that fix θ have a set of one point, SMKL has none.
-fn support(method: &MethodSpec, theta: &[f64], slope: &[f64]) -> Result<f64> {
+/// Where weights may lie; `None` for methods that fix or penalise them instead.
+fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
     Ok(match *method {
-        MethodSpec::Uniform {} | MethodSpec::Single { .. } => dot(theta, slope),
-        MethodSpec::Gmkl { v, p, .. } => ElasticNet::new(v, p)?.support(slope),
-        MethodSpec::Lp { p, .. } if p.is_infinite() => slope.iter().sum(),
-        MethodSpec::Lp { p, .. } => ElasticNet::new(0.0, p)?.support(slope),
-        MethodSpec::Smkl { .. } => f64::NAN,
+        MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
+        MethodSpec::Lp { p, .. } => Some(Box::new(ElasticNet::new(0.0, p)?)),
+        MethodSpec::Uniform {} | MethodSpec::Single { .. } | MethodSpec::Smkl { .. } => None,
     })
 }
 
-fn infeasible_weights(method: &MethodSpec, theta: &[f64]) -> Option<String> {
+fn infeasible_weights(method: &MethodSpec, theta: &[f64]) -> Result<Option<String>> {
     if let Some(t) = theta.iter().position(|t| !t.is_finite() || *t < 0.0) {
-        return Some(format!("the weight of kernel {} is {}", t + 1, theta[t]));
+        return Ok(Some(format!("the weight of kernel {} is {}", t + 1, theta[t])));
     }
-    let most = |load: f64| (load > 1.0 + FEASIBLE).then(|| format!("the weights fill {load:.9} of their constraint"));
-    match *method {
-        MethodSpec::Uniform {} => {
-            let equal = 1.0 / theta.len() as f64;
-            theta.iter().any(|t| (t - equal).abs() > FEASIBLE * equal).then(|| "the weights are not all 1/M".into())
-        }
-        MethodSpec::Single { .. } => {
-            let one = theta.iter().filter(|t| **t == 1.0).count() == 1 && theta.iter().all(|t| *t == 0.0 || *t == 1.0);
-            (!one).then(|| "the weights are not those of one kernel".into())
-        }
-        MethodSpec::Gmkl { v, p, .. } => ElasticNet::new(v, p).ok().and_then(|set| most(set.load(theta))),
-        MethodSpec::Lp { p, .. } if p.is_infinite() => most(theta.iter().copied().fold(0.0, f64::max)),
-        MethodSpec::Lp { p, .. } => ElasticNet::new(0.0, p).ok().and_then(|set| most(set.load(theta))),
-        MethodSpec::Smkl { .. } => None,
+    let load = set(method)?.map_or(0.0, |set| set.load(theta));
+    if load > 1.0 + FEASIBLE {
+        return Ok(Some(format!("the weights fill {load:.9} of their constraint")));
     }
+    let equal = 1.0 / theta.len() as f64;
+    Ok(match method {
+        MethodSpec::Uniform {} if theta.iter().any(|t| (t - equal).abs() > FEASIBLE * equal) => {
+            Some("the weights are not all equal".into())
+        }
+        MethodSpec::Single { .. } if theta.iter().filter(|t| **t != 0.0).ne([&1.0]) => {
+            Some("the weights are not those of one kernel".into())
+        }
+        _ => None,
+    })
 }
 
 fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<String> {

@@ -14,6 +14,7 @@ mod smkl_linear;
 mod spec;
 mod train;
 mod uniform;
+mod verify;
 mod working_set;
 
 pub use catalogue::{MethodInfo, catalogue};
@@ -24,6 +25,7 @@ pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
 pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
+pub use verify::{Verification, verify};
 
 pub use crate::gram::Storage;
 use crate::{

@@ -43,11 +43,11 @@ pub fn train_precomputed(
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
 pub struct Prepared {
-    samples: Samples,
-    grams: GramSet,
-    input: Input,
+    pub(super) samples: Samples,
+    pub(super) grams: GramSet,
+    pub(super) input: Input,
     /// The standardised table, for tables.
-    table: Option<Matrix>,
+    pub(super) table: Option<Matrix>,
     budget: Budget,
     terms_of: TrainSpec,
     warnings: Vec<String>,
@@ -189,7 +189,7 @@ impl Prepared {
     }
 
     /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
-    fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
+    pub(super) fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
         let terms = self.grams.n_terms();
         if spec.group_by == GroupBy::None && spec.penalties.is_none() {
             return Ok(None);

@@ -9,7 +9,10 @@ from mercer import kernels
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._gram import gram
 from mercer._io import load
+from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._mercer import version as _version
+from mercer._single import SingleKernelClassifier, SingleKernelRegressor
+from mercer._smkl import SMKLClassifier, SMKLRegressor
 from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
 
 __version__ = _version()
@@ -17,6 +20,12 @@ __version__ = _version()
 __all__ = [
     "GMKLClassifier",
     "GMKLRegressor",
+    "LpMKLClassifier",
+    "LpMKLRegressor",
+    "SMKLClassifier",
+    "SMKLRegressor",
+    "SingleKernelClassifier",
+    "SingleKernelRegressor",
     "UniformMKLClassifier",
     "UniformMKLRegressor",
     "gram",

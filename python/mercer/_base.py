@@ -1,33 +1,51 @@
-"""What all estimators share: from parameters and data to a native model, and from the model to learned attributes."""
+"""What all estimators share: from parameters and data to a native model, and from the model to learned attributes.
+
+Estimators are dataclasses: a parameter is declared once, where it belongs, and the constructor does nothing but store.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _input, _mercer, _params
-from mercer.kernels import to_text
+from mercer.kernels import Kernel, to_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: From best to worst; several machines report the worst.
-_STATUSES = ["optimal", "stationary", "max_iterations", "stopped"]
 
-
+@dataclass(eq=False, repr=False)
 class MKLBase(BaseEstimator):
     """Fitting, the learned attributes, saving. Subclasses say which method and what y is."""
 
-    _losses: tuple[str, ...]
+    _losses: ClassVar[tuple[str, ...]]
+
+    kernels: str | Kernel | list[str | Kernel] = "auto"
+    _: KW_ONLY
+    C: float = 1.0
+    loss: str
+    normalize: str | None = "multiplicative"
+    standardize: bool = True
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 500
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    memory: int | str | None = None
 
     def _method(self) -> dict[str, Any]:
         """The method and its own parameters, in the core's words."""
@@ -70,8 +88,10 @@ class MKLBase(BaseEstimator):
         for text in self.warnings_:
             warnings.warn(text, UserWarning, stacklevel=3)
         if self.status_ not in ("optimal", "stationary"):
+            convex = math.isfinite(self.duality_gap_)
+            name, reached = ("duality gap", self.duality_gap_) if convex else ("change", self.trace_[-1]["gap"])
             warnings.warn(
-                f"the relative duality gap is {self.duality_gap_:.1e}, above tol = {self.tol:.1e}, after "
+                f"the relative {name} is {reached:.1e}, above tol = {self.tol:.1e}, after "
                 f"{self.n_iter_} iterations; the fit is usable, raise max_iter or tol to certify it",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -84,7 +104,8 @@ class MKLBase(BaseEstimator):
             "method": self._method(),
             "kernels": to_text(self.kernels),
             "normalize": normalize or "none",
-            "standardize": bool(self.standardize),
+            "standardize": _params.flag("standardize", self.standardize),
+            "fit_intercept": _params.flag("fit_intercept", self.fit_intercept),
             "c": _params.number("C", self.C),
             "loss": _params.choice("loss", self.loss, self._losses),
             "tol": _params.number("tol", self.tol),
@@ -98,8 +119,9 @@ class MKLBase(BaseEstimator):
         name = type(self).__name__
 
         def show(iteration: int, objective: float, dual: float, gap: float, active: int, seconds: float) -> None:
+            bound = "" if math.isnan(dual) else f"bound {dual:.6e}  "
             print(
-                f"[{name}] iteration {iteration:4d}  objective {objective:.6e}  bound {dual:.6e}  gap {gap:.1e}  "
+                f"[{name}] iteration {iteration:4d}  objective {objective:.6e}  {bound}gap {gap:.1e}  "
                 f"kernels {active}  {seconds:.2f} s",
                 flush=True,
             )
@@ -107,26 +129,29 @@ class MKLBase(BaseEstimator):
         return show
 
     def _adopt(self, model: _mercer.Model) -> None:
-        """Learned attributes from a native model; one machine drops the machine axis."""
+        """Learned attributes from a native model; one machine drops the machine axis, and so do shared weights."""
         info = json.loads(model.info())
-        certificates = [machine["certificate"] for machine in info["machines"]]
-        single = len(certificates) == 1
+        certificate, machines = info["certificate"], info["machines"]
+        single = len(machines) == 1
         weights, intercepts = model.weights(), model.intercepts()
         support, dual_coef = _one_table(model.support(), model.dual_coef())
         self._model, self._input_kind, self._columns = model, info["input"], info["columns"]
-        self.kernel_weights_ = weights[0] if single else weights
+        self._machine_names = info["machine_names"]
+        self.kernel_weights_ = weights[0] if single or info["shared"] else weights
         self.kernel_names_ = info["kernel_names"]
         self.support_ = support
         self.dual_coef_ = dual_coef[0] if single else dual_coef
         self.intercept_ = float(intercepts[0]) if single else intercepts
-        primal, dual, gap = ([_float(c[key]) for c in certificates] for key in ("primal", "dual", "gap"))
-        self.primal_objective_, self.dual_objective_ = sum(primal), sum(dual)
-        self.duality_gap_ = gap[0] if single else _relative_gap(self.primal_objective_, self.dual_objective_)
-        self.status_ = max((c["status"] for c in certificates), key=_STATUSES.index)
-        self.n_iter_ = sum(c["iterations"] for c in certificates)
+        self.primal_objective_ = _float(certificate["primal"])
+        self.dual_objective_ = _float(certificate["dual"])
+        self.duality_gap_ = _float(certificate["gap"])
+        self.status_ = certificate["status"]
+        self.n_iter_ = certificate["iterations"]
+        # Machines that share their weights were fitted together and have one trace.
+        runs = machines[:1] if info["shared"] else machines
         self.trace_ = [
-            {key: _float(value) for key, value in record.items()} | ({} if single else {"machine": k})
-            for k, machine in enumerate(info["machines"])
+            {key: _float(value) for key, value in record.items()} | ({} if len(runs) == 1 else {"machine": k})
+            for k, machine in enumerate(runs)
             for record in machine["trace"]
         ]
         self.warnings_ = info["warnings"]
@@ -140,11 +165,11 @@ class MKLBase(BaseEstimator):
         return self._model.decision(_input.read_features(self, X), self._columns, threads)
 
     def _machine_labels(self) -> list[Any]:
-        """Column heads for one column per machine."""
+        """Column heads for one column per weight vector."""
         return ["weight"]
 
     def weights_frame(self) -> pd.DataFrame:
-        """Kernel weights as a pandas data frame, one row per kernel; with several classes, one column per class."""
+        """Kernel weights as a pandas data frame, one row per kernel, one column per weight vector."""
         check_is_fitted(self, "_model")
         try:
             import pandas as pd
@@ -159,10 +184,22 @@ class MKLBase(BaseEstimator):
         self._model.save(path)
 
 
-class MKLClassifier(ClassifierMixin, MKLBase):
-    """Classes: two make one machine, K > 2 make K, each against the rest."""
+def _gives_probabilities(estimator: Any) -> bool:
+    if estimator.loss != "logistic":
+        raise AttributeError(f"predict_proba needs loss='logistic', got {estimator.loss!r}")
+    return True
 
-    _losses = ("hinge", "squared")
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MKLClassifier(ClassifierMixin, MKLBase):
+    """Classes: two make one machine, K > 2 one per class or one per pair."""
+
+    _losses = ("hinge", "squared_hinge", "logistic", "squared")
+
+    loss: str = "hinge"
+    multi_class: str = "ovr"
+    shared_weights: bool = False
+    class_weight: str | dict[Any, float] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learns kernel weights and the decision function.
@@ -176,12 +213,14 @@ class MKLClassifier(ClassifierMixin, MKLBase):
         sample_weight : array (n,), optional
             Factors on C; a row of weight zero is as good as absent.
         """
-        if self.multi_class != "ovr":
-            raise ValueError(f"parameter `multi_class` must be 'ovr', got {self.multi_class!r}")
-        if self.shared_weights is not False:
-            raise ValueError(f"parameter `shared_weights` must be False, got {self.shared_weights!r}")
         self._fit(X, y, sample_weight, numeric=False)
         return self
+
+    def _request(self) -> dict[str, Any]:
+        return super()._request() | {
+            "multi_class": _params.choice("multi_class", self.multi_class, ("ovr", "ovo")),
+            "shared_weights": _params.flag("shared_weights", self.shared_weights),
+        }
 
     def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
         check_classification_targets(y)
@@ -195,23 +234,46 @@ class MKLClassifier(ClassifierMixin, MKLBase):
         return {"codes": codes, "class_names": [str(c) for c in classes]}, {"class_weight": factors}
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n,) for two classes, positive for ``classes_[1]``; (n, K) for more."""
+        """Decision values: (n,) for two classes, positive for ``classes_[1]``; else (n, K), largest where predicted.
+
+        With ``multi_class="ovo"`` the value of a class is its number of votes, and the sum of its confidences,
+        squeezed into (−⅓, ⅓), to break ties.
+        """
         decision = self._decision(X)
-        return decision[:, 0] if decision.shape[1] == 1 else decision
+        scores = self._model.class_scores(decision)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted classes."""
         decision = self._decision(X)
         return self.classes_[self._model.decide(decision)]
 
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, (n, K), with ``loss="logistic"``."""
+        decision = self._decision(X)
+        return self._model.probabilities(decision)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities of the classes, (n, K), with ``loss="logistic"``."""
+        return np.log(self.predict_proba(X))
+
     def _machine_labels(self) -> list[Any]:
-        return ["weight"] if len(self.classes_) == 2 else list(self.classes_)
+        if self.kernel_weights_.ndim == 1:
+            return super()._machine_labels()
+        per_class = self._machine_names == [str(c) for c in self.classes_]
+        return list(self.classes_) if per_class else self._machine_names
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MKLRegressor(RegressorMixin, MKLBase):
     """Values: one machine."""
 
     _losses = ("epsilon_insensitive", "squared")
+
+    loss: str = "epsilon_insensitive"
+    epsilon: float | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learns kernel weights and the regression function.
@@ -253,7 +315,3 @@ def _one_table(support: list[np.ndarray], dual_coef: list[np.ndarray]) -> tuple[
 def _float(value: Any) -> Any:
     """JSON has no NaN: null stands for it."""
     return float("nan") if value is None else value
-
-
-def _relative_gap(upper: float, lower: float) -> float:
-    return max(0.0, upper - lower) / max(abs(upper), abs(lower), np.finfo(float).tiny)

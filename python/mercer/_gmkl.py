@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from mercer import _params
 from mercer._base import MKLClassifier, MKLRegressor
-from mercer.kernels import Kernel
 
-_SOLVERS = ("level", "alternating")
+_SOLVERS = ("auto", "level", "alternating")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _GMKL:
-    v: float
-    p: float
-    solver: str
+    v: float = 0.5
+    p: float = 2.0
+    solver: str = "auto"
 
     def _method(self) -> dict[str, Any]:
         return {
@@ -25,6 +26,7 @@ class _GMKL:
         }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GMKLClassifier(_GMKL, MKLClassifier):
     """Classifier that learns which kernels matter, under an elastic-net constraint.
 
@@ -42,20 +44,23 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         Between 0 (every useful kernel gets weight) and 1 (few do).
     p : float, default=2.0
         Exponent of the second term, at least 1.
-    solver : {"level", "alternating"}, default="level"
-        Two roads to the same optimum.
-    loss : {"hinge", "squared"}, default="hinge"
-        max(0, 1 − y f), or ½ (f − y)² with y = ±1.
+    solver : {"auto", "level", "alternating"}, default="auto"
+        Roads to the same optimum; "auto" is "level".
+    loss : {"hinge", "squared_hinge", "logistic", "squared"}, default="hinge"
+        max(0, 1 − y f), ½ max(0, 1 − y f)², log(1 + exp(−y f)) or ½ (f − y)², with y = ±1. `predict_proba` exists with
+        "logistic" only.
     normalize : {"multiplicative", "trace", "spherical", "center", None}, default="multiplicative"
         How base kernels are scaled. "multiplicative" gives each unit variance in its feature space.
-    multi_class : {"ovr"}, default="ovr"
-        More than two classes: each against the rest.
-    shared_weights : {False}, default=False
-        Every class has kernel weights of its own.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        More than two classes: a machine for each against the rest, or for each pair.
+    shared_weights : bool, default=False
+        One weight vector for all machines, minimising the sum of their objectives; else each machine has its own.
     class_weight : None, "balanced" or dict, default=None
         Factors on C per class label.
     standardize : bool, default=True
         Bring columns to mean 0 and deviation 1, by the training rows. Off for precomputed kernels.
+    fit_intercept : bool, default=True
+        Is there a constant term?
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=500
@@ -71,26 +76,28 @@ class GMKLClassifier(_GMKL, MKLClassifier):
 
     Attributes
     ----------
-    kernel_weights_ : array (M,), or (K, M) with K > 2 classes
-        Weights of the normalised kernels; exact zeros are kernels left out.
+    kernel_weights_ : array (M,), or (machines, M)
+        Weights of the normalised kernels; exact zeros are kernels left out. With more than two classes a row per
+        machine (a class, or a pair in the order (0, 1), (0, 2), …), unless `shared_weights`.
     kernel_names_ : list of str
         What each weight belongs to.
     support_ : array of int
         Training rows with a non-zero multiplier (in any machine).
-    dual_coef_ : array (n_support,), or (K, n_support)
+    dual_coef_ : array (n_support,), or (machines, n_support)
         Their signed multipliers.
-    intercept_ : float, or array (K,)
+    intercept_ : float, or array (machines,)
         Constant term.
     primal_objective_, dual_objective_ : float
-        Upper and lower bound on the optimum; with K > 2 classes, sums.
+        Upper and lower bound on the optimum; with several machines, of the sum of their objectives.
     duality_gap_ : float
         Their difference relative to their size.
     status_ : str
-        "optimal" (gap at most tol), "max_iterations" or "stopped"; with K > 2 classes, the worst.
+        "optimal" (gap at most tol), "max_iterations" or "stopped"; with several machines, the worst.
     n_iter_ : int
-        Outer iterations; with K > 2 classes, the sum.
+        Outer iterations; with several machines, the sum.
     trace_ : list of dict
-        One record per iteration: iteration, objective, dual, gap, active, seconds; with K > 2 classes also machine.
+        One record per iteration: iteration, objective, dual, gap, active, seconds; also machine, where machines were
+        fitted one by one.
     warnings_ : list of str
         What else should be known.
     classes_ : array
@@ -100,46 +107,8 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         Only where X had column names.
     """
 
-    def __init__(
-        self,
-        kernels: str | Kernel | list[str | Kernel] = "auto",
-        *,
-        C: float = 1.0,
-        v: float = 0.5,
-        p: float = 2.0,
-        solver: str = "level",
-        loss: str = "hinge",
-        normalize: str | None = "multiplicative",
-        multi_class: str = "ovr",
-        shared_weights: bool = False,
-        class_weight: str | dict[Any, float] | None = None,
-        standardize: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        memory: int | str | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.C = C
-        self.v = v
-        self.p = p
-        self.solver = solver
-        self.loss = loss
-        self.normalize = normalize
-        self.multi_class = multi_class
-        self.shared_weights = shared_weights
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.memory = memory
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class GMKLRegressor(_GMKL, MKLRegressor):
     """Regressor that learns which kernels matter, under an elastic-net constraint.
 
@@ -152,38 +121,3 @@ class GMKLRegressor(_GMKL, MKLRegressor):
     epsilon : float or None, default=None
         Half-width of the tube in the units of y; None is a tenth of the standard deviation of y.
     """
-
-    def __init__(
-        self,
-        kernels: str | Kernel | list[str | Kernel] = "auto",
-        *,
-        C: float = 1.0,
-        v: float = 0.5,
-        p: float = 2.0,
-        solver: str = "level",
-        loss: str = "epsilon_insensitive",
-        epsilon: float | None = None,
-        normalize: str | None = "multiplicative",
-        standardize: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        memory: int | str | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.C = C
-        self.v = v
-        self.p = p
-        self.solver = solver
-        self.loss = loss
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.memory = memory

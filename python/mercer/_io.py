@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 from itertools import pairwise
 from typing import Any
@@ -13,13 +14,18 @@ import numpy as np
 from mercer import _mercer
 from mercer._base import MKLBase
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
+from mercer._lp import LpMKLClassifier, LpMKLRegressor
+from mercer._single import SingleKernelClassifier, SingleKernelRegressor
+from mercer._smkl import SMKLClassifier, SMKLRegressor
 from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
 
-_ESTIMATORS: dict[tuple[str, str], type[MKLBase]] = {
-    ("gmkl", "classification"): GMKLClassifier,
-    ("gmkl", "regression"): GMKLRegressor,
-    ("uniform", "classification"): UniformMKLClassifier,
-    ("uniform", "regression"): UniformMKLRegressor,
+#: A method of the core's catalogue and what it is called here.
+ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
+    "uniform": {"classification": UniformMKLClassifier, "regression": UniformMKLRegressor},
+    "gmkl": {"classification": GMKLClassifier, "regression": GMKLRegressor},
+    "lp": {"classification": LpMKLClassifier, "regression": LpMKLRegressor},
+    "single": {"classification": SingleKernelClassifier, "regression": SingleKernelRegressor},
+    "smkl": {"classification": SMKLClassifier, "regression": SMKLRegressor},
 }
 
 
@@ -34,19 +40,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _mercer.Model.load(path)
     info = json.loads(model.info())
     spec = info["spec"]
-    method = dict(spec["method"])
-    key = (method.pop("name"), info["task"])
-    if key not in _ESTIMATORS:
-        raise ValueError(f"{os.fspath(path)}: no estimator here for method {key[0]!r} and {key[1]}")
-    kind = _ESTIMATORS[key]
-    stored = method | _parameters(spec) | ({"kernels": "precomputed"} if info["input"] == "precomputed" else {})
-    if info["task"] == "classification":
-        stored["class_weight"] = None  # filled in below, where the labels are known
+    kind = ESTIMATORS.get(spec["method"]["name"], {}).get(info["task"])
+    if kind is None:
+        method = spec["method"]["name"]
+        raise ValueError(f"{os.fspath(path)}: no estimator here for method {method!r} and {info['task']}")
+    stored = parameters(spec) | ({"kernels": "precomputed"} if info["input"] == "precomputed" else {})
     estimator = kind(**{name: value for name, value in stored.items() if name in kind._get_param_names()})
     estimator._adopt(model)
     if info["task"] == "classification":
         estimator.classes_ = labels(info["classes"])
-        estimator.class_weight = _class_weight(spec.get("class_weight"), info["classes"], estimator.classes_)
+        estimator.class_weight = _class_weight(estimator.class_weight, info["classes"], estimator.classes_)
     columns = info["columns"]
     estimator.n_features_in_ = info["n_train"] if columns is None else len(columns)
     if columns is not None and columns != [f"x{j}" for j in range(1, len(columns) + 1)]:
@@ -69,19 +72,30 @@ def labels(names: list[str]) -> np.ndarray:
     return np.array(names)
 
 
-def _parameters(spec: dict[str, Any]) -> dict[str, Any]:
-    """Constructor parameters from the core's words."""
-    names = {"c": "C"} | {n: n for n in ("kernels", "standardize", "loss", "epsilon", "tol", "max_iter", "memory")}
-    found = {ours: spec[theirs] for theirs, ours in names.items() if theirs in spec}
-    if "normalize" in spec:
-        found["normalize"] = None if spec["normalize"] == "none" else spec["normalize"]
-    # A null is a default of ours, unless None is a value users can give.
-    optional = ("epsilon", "normalize", "memory")
-    return {name: value for name, value in found.items() if value is not None or name in optional}
+#: Where the core has another word than the constructors.
+_WORDS = {"c": "C", "seed": "random_state"}
+_VALUES: dict[str, dict[Any, Any]] = {
+    "normalize": {"none": None},
+    "multi_class": {"one_vs_rest": "ovr", "one_vs_one": "ovo"},
+    "p": {"inf": math.inf},
+    "class_weight": {"none": None},
+}
+#: A null is a default of ours, unless None is a value users can give.
+_OPTIONAL = ("epsilon", "memory")
+
+
+def parameters(spec: dict[str, Any]) -> dict[str, Any]:
+    """Constructor parameters from a request in the core's words; `class_weight` still has the core's class names."""
+    told = {key: value for key, value in (spec | spec["method"]).items() if value is not None or key in _OPTIONAL}
+    plain = {key: value for key, value in told.items() if key not in ("name", "method", "storage")}
+    return {
+        _WORDS.get(key, key): _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
+        for key, value in plain.items()
+    }
 
 
 def _class_weight(value: Any, names: list[str], classes: np.ndarray) -> Any:
     if isinstance(value, dict):
         by_name = dict(zip(names, classes.tolist(), strict=True))
         return {by_name.get(name, name): factor for name, factor in value["given"]}
-    return None if value == "none" else value
+    return value

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count
 from joblib.parallel import get_active_backend
+from sklearn.utils import check_random_state
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -30,6 +32,24 @@ def count(name: str, value: Any) -> int:
     if int(value) < 1:
         raise ValueError(f"parameter `{name}` must be at least 1, got {value!r}")
     return int(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"parameter `{name}` must be True or False, got {value!r}")
+    return bool(value)
+
+
+def seed(random_state: Any) -> int:
+    """A seed for the core; None is 0, so that a fit repeated is the same fit."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        if int(random_state) < 0:
+            raise ValueError(f"parameter `random_state` must not be negative, got {random_state!r}")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31))
 
 
 def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:

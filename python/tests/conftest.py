@@ -1,7 +1,17 @@
 """Small data sets, and kernels written out in NumPy to hold the core against."""
 
+import json
+
 import numpy as np
 import pytest
+
+from mercer import _mercer
+from mercer._io import ESTIMATORS
+
+#: One classifier and one regressor for every method of the catalogue.
+METHODS = {entry["info"]["name"]: entry for entry in json.loads(_mercer.methods())}
+CLASSIFIERS = [ESTIMATORS[name]["classification"] for name in METHODS]
+REGRESSORS = [ESTIMATORS[name]["regression"] for name in METHODS]
 
 #: Four kernels on all features, in the kernel language and below in NumPy.
 BANK = "rbf(0.5|2), poly(2), linear on all"

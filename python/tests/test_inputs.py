@@ -6,7 +6,14 @@ from conftest import BANK
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from mercer import GMKLClassifier, GMKLRegressor, UniformMKLClassifier
+from mercer import (
+    GMKLClassifier,
+    GMKLRegressor,
+    LpMKLClassifier,
+    SingleKernelClassifier,
+    SMKLClassifier,
+    UniformMKLClassifier,
+)
 from mercer._mercer import parse_kernels
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial, to_text
 
@@ -107,12 +114,14 @@ def test_float32_and_fortran_order(binary):
         ({"tol": -1}, ValueError, "tol"),
         ({"max_iter": 0}, ValueError, "max_iter"),
         ({"max_iter": 1.5}, TypeError, "max_iter"),
-        ({"loss": "logistic"}, ValueError, "'hinge', 'squared'"),
-        ({"loss": "epsilon_insensitive"}, ValueError, "'hinge', 'squared'"),
-        ({"solver": "newton"}, ValueError, "'level', 'alternating'"),
+        ({"loss": "log_loss"}, ValueError, "'hinge', 'squared_hinge', 'logistic', 'squared'"),
+        ({"loss": "epsilon_insensitive"}, ValueError, "'hinge', 'squared_hinge', 'logistic', 'squared'"),
+        ({"solver": "newton"}, ValueError, "'auto', 'level', 'alternating'"),
         ({"normalize": "unit"}, ValueError, "'multiplicative', 'trace', 'spherical', 'center', None"),
-        ({"multi_class": "ovo"}, ValueError, "'ovr'"),
-        ({"shared_weights": True}, ValueError, "False"),
+        ({"multi_class": "crammer_singer"}, ValueError, "'ovr', 'ovo'"),
+        ({"shared_weights": "yes"}, TypeError, "shared_weights"),
+        ({"fit_intercept": None}, TypeError, "fit_intercept"),
+        ({"standardize": "auto"}, TypeError, "standardize"),
         ({"class_weight": "heavy"}, ValueError, "balanced"),
         ({"n_jobs": 0}, ValueError, "n_jobs"),
         ({"n_jobs": "two"}, TypeError, "n_jobs"),
@@ -138,6 +147,7 @@ def test_bad_parameters(params, error, message, binary):
     ("params", "message"),
     [
         ({"loss": "hinge"}, "'epsilon_insensitive', 'squared'"),
+        ({"loss": "logistic"}, "'epsilon_insensitive', 'squared'"),
         ({"epsilon": -1}, "epsilon"),
         ({"epsilon": np.nan}, "epsilon"),
     ],
@@ -146,6 +156,29 @@ def test_bad_parameters(params, error, message, binary):
 def test_bad_regression_parameters(params, message, regression):
     with pytest.raises(ValueError, match=message):
         GMKLRegressor(**params).fit(*regression)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "message"),
+    [
+        (LpMKLClassifier(p=0.5), ValueError, "p"),
+        (LpMKLClassifier(p=-np.inf), ValueError, "p"),
+        (LpMKLClassifier(p=np.nan), ValueError, "p"),
+        (LpMKLClassifier(p="inf"), TypeError, "p"),
+        (LpMKLClassifier(solver="newton"), ValueError, "'reduced_gradient', 'silp'"),
+        (LpMKLClassifier(p=2, solver="silp"), ValueError, "solver"),
+        (SingleKernelClassifier(folds=1), ValueError, "folds"),
+        (SingleKernelClassifier(folds=1000), ValueError, "folds"),
+        (SingleKernelClassifier(random_state=-1), ValueError, "random_state"),
+        (SMKLClassifier(penalty="lasso"), ValueError, "lasso"),
+        (SMKLClassifier(penalty=None), TypeError, "penalty"),
+        (SMKLClassifier(eps=0), ValueError, "eps"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_of_methods(estimator, error, message, binary):
+    with pytest.raises(error, match=message):
+        estimator.fit(*binary)
 
 
 def test_bad_data(binary):

@@ -5,15 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import BANK, numpy_bank
+from conftest import BANK, CLASSIFIERS, REGRESSORS, numpy_bank
 from numpy.testing import assert_array_equal
 
 import mercer
-from mercer import GMKLClassifier, GMKLRegressor, UniformMKLClassifier, UniformMKLRegressor
+from mercer import GMKLClassifier, LpMKLClassifier, SingleKernelClassifier, SMKLClassifier
 from mercer._io import labels
 from mercer._mercer import Model
 
-ALL = [GMKLClassifier, UniformMKLClassifier, GMKLRegressor, UniformMKLRegressor]
+ALL = CLASSIFIERS + REGRESSORS
 LEARNED = ["kernel_weights_", "kernel_names_", "support_", "dual_coef_", "intercept_", "n_features_in_", "n_iter_"]
 LEARNED += ["primal_objective_", "dual_objective_", "duality_gap_", "status_", "trace_", "warnings_"]
 
@@ -48,6 +48,28 @@ def test_model_file(Estimator, tmp_path, binary, regression):
         assert getattr(loaded, name) == getattr(estimator, name), name
     # Its parameters can be fitted again, with the same result.
     assert_array_equal(loaded.fit(X, y).predict(X), estimator.predict(X))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LpMKLClassifier(p=np.inf),
+        LpMKLClassifier(p=1.5, solver="alternating", fit_intercept=False),
+        SingleKernelClassifier(folds=3, random_state=7),
+        SMKLClassifier(penalty="gl", eps=1e-3),
+        GMKLClassifier(loss="logistic", multi_class="ovo", shared_weights=True, class_weight="balanced"),
+    ],
+    ids=str,
+)
+def test_model_file_keeps_parameters(estimator, tmp_path, ternary):
+    X, y = ternary
+    estimator.set_params(kernels=BANK).fit(X, y).save(tmp_path / "m.mercer")
+    loaded = mercer.load(tmp_path / "m.mercer")
+    assert_same(estimator, loaded, X)
+    assert_array_equal(loaded.decision_function(X), estimator.decision_function(X))
+    # The memory budget is recorded, because it decides the storage.
+    assert loaded.get_params() == estimator.get_params() | {"memory": loaded.memory}
+    assert hasattr(loaded, "predict_proba") == (estimator.loss == "logistic")
 
 
 @pytest.mark.parametrize("names", [["no", "yes"], [-1, 1], [1.0, 2.0], [False, True], ["10", "9"]], ids=str)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import BANK
+from conftest import BANK, METHODS
 from numpy.testing import assert_array_equal
 
 import mercer
@@ -37,7 +37,7 @@ def write(path, X, y):
 
 
 @pytest.mark.parametrize("kind", ["binary", "ternary", "regression"])
-@pytest.mark.parametrize("method", ["gmkl", "uniform"])
+@pytest.mark.parametrize("method", METHODS)
 def test_program_and_package_agree(kind, method, tmp_path, request):
     pd = pytest.importorskip("pandas")
     X, y = request.getfixturevalue(kind)
@@ -59,3 +59,16 @@ def test_program_and_package_agree(kind, method, tmp_path, request):
     assert_array_equal(told["predictions"], fitted.predict(frame))
     output = fitted.decision_function if kind != "regression" else fitted.predict
     assert_array_equal(np.squeeze(told["decision"]), output(frame))
+
+
+def test_options_of_classes_agree(tmp_path, ternary):
+    X, y = ternary
+    table, file = tmp_path / "table.csv", tmp_path / "m.mercer"
+    write(table, X, np.array(["no", "perhaps", "yes"])[y])
+    options = "--method l1 --loss logistic --multi-class ovo --shared-weights --no-intercept --quiet"
+    run("fit", table, "--target", "target", "--kernels", BANK, *options.split(), "-o", file)
+    loaded = mercer.load(file)
+    asked = {"p": 1.0, "loss": "logistic", "multi_class": "ovo", "shared_weights": True, "fit_intercept": False}
+    assert asked.items() <= loaded.get_params().items()
+    told = json.loads(run("predict", file, table, "--probabilities", "--json"))
+    assert_array_equal(told["probabilities"], loaded.predict_proba(X))

@@ -1,16 +1,22 @@
 """scikit-learn's own checks."""
 
 import pytest
+from conftest import CLASSIFIERS, METHODS, REGRESSORS
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import GMKLClassifier, GMKLRegressor, UniformMKLClassifier, UniformMKLRegressor
+import mercer
+from mercer import GMKLClassifier
+from mercer._io import ESTIMATORS as BY_METHOD
+from mercer._io import parameters
 
 #: scikit-learn declares the same for its SVC and SVR. Ours at a tight tolerance: test_sample_weight.py.
 EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": "standardisation and kernel scales count rows, not weights",
 }
 
-ESTIMATORS = [GMKLClassifier(), GMKLRegressor(), UniformMKLClassifier(), UniformMKLRegressor()]
+ESTIMATORS = [Estimator() for Estimator in CLASSIFIERS + REGRESSORS]
+# Probabilities bring checks of their own.
+ESTIMATORS.append(GMKLClassifier(loss="logistic"))
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
@@ -18,19 +24,30 @@ def test_check_estimator(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", ESTIMATORS[:-1], ids=lambda e: type(e).__name__)
 def test_constructor_contract(estimator):
     params = estimator.get_params()
     common = {"kernels": "auto", "C": 1.0, "normalize": "multiplicative", "standardize": True, "tol": 1e-3}
     common |= {"max_iter": 500, "random_state": None, "n_jobs": None, "verbose": 0, "memory": None}
+    common |= {"fit_intercept": True}
     assert common.items() <= params.items()
     if estimator.__sklearn_tags__().estimator_type == "classifier":
         own = {"loss": "hinge", "class_weight": None, "multi_class": "ovr", "shared_weights": False}
         assert own.items() <= params.items()
     else:
         assert params["loss"] == "epsilon_insensitive" and params["epsilon"] is None
-    if type(estimator).__name__.startswith("GMKL"):
-        assert {"v": 0.5, "p": 2.0, "solver": "level"}.items() <= params.items()
+    assert type(estimator).__name__ in mercer.__all__
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_every_method_has_an_estimator_with_the_same_defaults(name, task):
+    params = BY_METHOD[name][task]().get_params()
+    own = parameters({"method": METHODS[name]["defaults"]})
+    # None is the seed 0.
+    assert own.pop("random_state", 0) == 0
+    assert own.items() <= params.items()
+    assert own.keys() | BY_METHOD["uniform"][task]().get_params().keys() == params.keys()
 
 
 def test_tags_follow_the_kernels():

@@ -8,12 +8,15 @@ use mercer::{
     data::csv::TaskHint,
     kernels::Normalize,
     methods::{ClassWeight, LossName, Solver, Storage},
+    model::Scheme,
 };
+use serde_json::Value;
 
-use crate::values::{bytes, class_weight, named, positive, task, threads};
+use crate::values::{bytes, class_weight, exponent, named, positive, task, threads};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 tolerance not reached (only with --strict); 2 error; 130 interrupted, best model so far saved.";
+Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
+130 interrupted, best model so far saved.";
 
 /// Multiple kernel learning with certified duality gaps.
 #[derive(Debug, Parser)]
@@ -35,6 +38,8 @@ pub enum Command {
     Score(ScoreArgs),
     /// Show what a model has learned and how sure it is
     Inspect(InspectArgs),
+    /// Recompute the certificate of a model from the rows it was fitted on
+    Verify(VerifyArgs),
     /// List the methods
     Methods(MethodsArgs),
     /// Explain the kernel language, or check a text in it
@@ -82,7 +87,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
 
-    /// How weights are found (see `mercer methods`)
+    /// How weights are found (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl", help_heading = "Method")]
     pub method: String,
     /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper`
@@ -94,15 +99,38 @@ pub struct FitArgs {
     /// gmkl: from 0 (all kernels share) to 1 (few kernels) [default: 0.5]
     #[arg(long, help_heading = "Method")]
     pub v: Option<f64>,
-    /// gmkl: exponent of the smooth part, at least 1 [default: 2]
-    #[arg(long, help_heading = "Method")]
-    pub p: Option<f64>,
-    /// gmkl: road to the optimum [default: level]
-    #[arg(long, value_parser = named::<Solver>(&["level", "alternating"]), help_heading = "Method")]
+    /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]
+    #[arg(long, value_parser = exponent, help_heading = "Method")]
+    pub p: Option<Value>,
+    /// gmkl, lp: road to the optimum; the last two for p = 1 [default: auto]
+    #[arg(long, help_heading = "Method",
+        value_parser = named::<Solver>(&["auto", "level", "alternating", "reduced_gradient", "silp"]))]
     pub solver: Option<Solver>,
+    /// smkl: a sum of the terms log, gl, mf(p) and mkl, e.g. `0.5*log + mf(0.5)` [default: log+gl]
+    #[arg(long, value_name = "TERMS", help_heading = "Method")]
+    pub penalty: Option<String>,
+    /// smkl: inside the logarithm [default: 0.0001]
+    #[arg(long, help_heading = "Method")]
+    pub eps: Option<f64>,
+    /// single: folds of the cross-validation [default: 5]
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub folds: Option<usize>,
+    /// single: seed of the folds [default: 0]
+    #[arg(long, help_heading = "Method")]
+    pub seed: Option<u64>,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
-    #[arg(long, value_parser = named::<LossName>(&["hinge", "epsilon_insensitive", "squared"]), help_heading = "Method")]
+    #[arg(long, help_heading = "Method", value_parser = named::<LossName>(
+        &["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared"]))]
     pub loss: Option<LossName>,
+    /// More than two classes: a machine for each against the rest, or for each pair
+    #[arg(long, default_value = "ovr", value_parser = named::<Scheme>(&["ovr", "ovo"]), help_heading = "Method")]
+    pub multi_class: Scheme,
+    /// More than two classes: one weight vector for all machines
+    #[arg(long, help_heading = "Method")]
+    pub shared_weights: bool,
+    /// No constant term
+    #[arg(long, help_heading = "Method")]
+    pub no_intercept: bool,
     /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
     #[arg(long, help_heading = "Method")]
     pub epsilon: Option<f64>,
@@ -163,9 +191,12 @@ pub struct PredictArgs {
     /// Write csv here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Also give the decision values
+    /// Also give the decision values; for pairs of classes, their votes
     #[arg(long)]
     pub decision: bool,
+    /// Also give the probability of each class (models with the logistic loss)
+    #[arg(long)]
+    pub probabilities: bool,
     /// Threads (default: one per core)
     #[arg(long, value_parser = threads, value_name = "N")]
     pub threads: Option<usize>,
@@ -207,6 +238,27 @@ pub struct InspectArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct VerifyArgs {
+    /// Model written by `mercer fit`
+    pub model: PathBuf,
+    /// The table it was fitted on
+    pub data: PathBuf,
+    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last)
+    #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
+    pub target: String,
+    /// The column that held the weight of each row
+    #[arg(long, value_name = "COL", allow_negative_numbers = true)]
+    pub weight_column: Option<String>,
+    /// Threads (default: one per core)
+    #[arg(long, value_parser = threads, value_name = "N")]
+    pub threads: Option<usize>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct MethodsArgs {
     /// One JSON object on standard output
     #[arg(long)]
@@ -237,8 +289,10 @@ mod tests {
     fn every_listed_name_is_one_the_library_knows() {
         let base = ["mercer", "fit", "x.csv", "--target", "y"];
         let choices = [
-            ("--solver", "level alternating"),
-            ("--loss", "hinge epsilon_insensitive squared"),
+            ("--solver", "auto level alternating reduced_gradient reduced-gradient silp"),
+            ("--loss", "hinge squared_hinge squared-hinge logistic epsilon_insensitive squared"),
+            ("--multi-class", "ovr ovo"),
+            ("--p", "1 2.5 inf"),
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
             ("--task", "auto classify regress"),
@@ -249,6 +303,8 @@ mod tests {
                 assert!(parsed.is_ok(), "{flag} {name}: {parsed:?}");
             }
         }
-        assert!(Cli::try_parse_from(base.into_iter().chain(["--loss", "hinges"])).is_err());
+        for wrong in [["--loss", "hinges"], ["--p", "nan"], ["--p", "-inf"], ["--multi-class", "one"]] {
+            assert!(Cli::try_parse_from(base.into_iter().chain(wrong)).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! A fitted model in words and as JSON.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use mercer::{
     Model,
-    model::{Certificate, Input, Task},
+    model::{Certificate, Input, Scheme, Task},
     report::{self, MethodRow, WeightPanel, significant, table},
 };
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub fn text(model: &Model, all: bool) -> String {
     let mut out = format!("{}\n\n", summary(model, &row));
     out += &weights(&panel, all);
     out += "\n";
-    out += &certificate(model, &panel);
+    out += &certificate(model);
     for warning in &model.warnings {
         let _ = write!(out, "\nwarning: {warning}");
     }
@@ -44,7 +44,14 @@ pub fn text(model: &Model, all: bool) -> String {
 
 fn summary(model: &Model, row: &MethodRow) -> String {
     let task = match &model.task {
-        Task::Classification { classes, .. } => format!("classes {}", classes.join(", ")),
+        Task::Classification { classes, scheme } => {
+            let how = match (classes.len(), scheme) {
+                (..=2, _) => "",
+                (_, Scheme::OneVsRest) => "; a machine for each against the rest",
+                (_, Scheme::OneVsOne) => "; a machine for each pair",
+            };
+            format!("classes {}{how}", classes.join(", "))
+        }
         Task::Regression => "a number".into(),
     };
     let expects = match &model.input {
@@ -60,7 +67,17 @@ fn summary(model: &Model, row: &MethodRow) -> String {
         ("predicts", task),
         ("expects", expects),
         ("kernels", format!("{} of {} selected; bank: {}", row.selected, row.total, setting("kernels"))),
-        ("settings", format!("C {}, normalize {}, tol {}", setting("c"), setting("normalize"), setting("tol"))),
+        (
+            "settings",
+            format!(
+                "C {}, loss {}, normalize {}, tol {}{}",
+                setting("c"),
+                setting("loss"),
+                setting("normalize"),
+                setting("tol"),
+                if setting("fit_intercept") == "false" { ", no intercept" } else { "" }
+            ),
+        ),
         (
             "fitted on",
             format!("{} rows in {}, mercer {}", model.n_samples, report::seconds(model.seconds), model.version),
@@ -70,7 +87,7 @@ fn summary(model: &Model, row: &MethodRow) -> String {
     facts.map(|(label, value)| format!("{label:<10} {value}")).join("\n")
 }
 
-/// Weights, largest first; a column per machine.
+/// Weights, largest first; a column per weight vector.
 pub fn weights(panel: &WeightPanel, all: bool) -> String {
     let ranked = panel.ranked();
     let total = ranked.len();
@@ -98,25 +115,32 @@ pub fn weights(panel: &WeightPanel, all: bool) -> String {
     out
 }
 
-fn certificate(model: &Model, panel: &WeightPanel) -> String {
+/// A line per machine, and one for all of them together.
+fn certificate(model: &Model) -> String {
     let headers = ["machine", "objective", "lower bound", "gap", "status", "iterations", "support rows"];
-    let rows: Vec<Vec<String>> = panel
-        .machines
-        .iter()
+    let line = |name: String, certificate: Certificate, support: usize| {
+        let Certificate { primal, dual, gap, status, iterations } = certificate;
+        vec![
+            name,
+            significant(primal, 8),
+            significant(dual, 8),
+            report::gap(Some(gap).filter(|g| g.is_finite())),
+            status.as_str().into(),
+            iterations.to_string(),
+            support.to_string(),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> = model
+        .machine_names()
+        .into_iter()
         .zip(&model.machines)
-        .map(|(name, machine)| {
-            let Certificate { primal, dual, gap, status, iterations } = machine.certificate;
-            vec![
-                name.clone(),
-                significant(primal, 8),
-                significant(dual, 8),
-                report::gap(Some(gap).filter(|g| g.is_finite())),
-                status.as_str().into(),
-                iterations.to_string(),
-                machine.support.len().to_string(),
-            ]
-        })
+        .map(|(name, machine)| line(name, machine.certificate, machine.support.len()))
         .collect();
+    if model.machines.len() > 1 {
+        let support: BTreeSet<usize> = model.machines.iter().flat_map(|m| m.support.iter().copied()).collect();
+        let together = if model.shared.is_some() { "together (shared weights)" } else { "together" };
+        rows.push(line(together.into(), model.certificate(), support.len()));
+    }
     table(&headers, &rows)
 }
 
@@ -125,7 +149,7 @@ pub fn value(model: &Model, all: bool) -> Value {
     let row = MethodRow::new("", model, None);
     let panel = WeightPanel::new("", model);
     let ranked = panel.ranked();
-    let machine = |(name, machine): (&String, &mercer::model::Machine)| {
+    let machine = |(name, machine): (String, &mercer::model::Machine)| {
         let weights: Vec<Value> = ranked
             .iter()
             .filter(|(m, _)| all || machine.weights[*m] != 0.0)
@@ -152,9 +176,11 @@ pub fn value(model: &Model, all: bool) -> Value {
         "kernels": { "selected": row.selected, "total": row.total },
         "gap": row.gap,
         "status": row.status,
+        "certificate": model.certificate(),
+        "shared_weights": model.shared.is_some(),
         "seconds": model.seconds,
         "storage": { "kind": model.storage.0, "budget_bytes": model.storage.1 },
-        "machines": panel.machines.iter().zip(&model.machines).map(machine).collect::<Vec<_>>(),
+        "machines": model.machine_names().into_iter().zip(&model.machines).map(machine).collect::<Vec<_>>(),
         "warnings": model.warnings,
     })
 }
@@ -240,9 +266,22 @@ mod tests {
     }
 
     #[test]
+    fn shared_weights_are_shown_once_with_the_joint_certificate() {
+        let mut model = model(&["a", "b", "c"], &[[0.5, 0.0, 0.0]; 3]);
+        let own = model.machines[0].certificate;
+        model.shared = Some(Certificate { primal: 7.0, dual: 6.5, gap: 0.07, status: Status::Optimal, ..own });
+        let text = text(&model, false);
+        assert!(text.contains("linear on x0  0.5000\n"), "{text}");
+        assert!(text.contains("together (shared weights)  7.0000000    6.5000000  7.0e-2  optimal"), "{text}");
+        let value = value(&model, false);
+        assert_eq!((&value["certificate"]["primal"], &value["gap"]), (&json!(7.0), &json!(0.07)));
+    }
+
+    #[test]
     fn several_machines_have_a_column_each() {
         let model = model(&["a", "b", "c"], &[[0.5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.1, 0.0, 0.0]]);
         assert!(text(&model, true).contains("linear on x1       0      0       0"), "{}", text(&model, true));
+        assert!(text(&model, true).contains("together  6.0000000    4.5000000"), "{}", text(&model, true));
         let value = value(&model, false);
         assert_eq!(value["machines"][1]["weights"], json!([{ "kernel": "linear on x2", "weight": 1.0 }]));
         assert_eq!((&value["kernels"]["selected"], &value["status"]), (&json!(2), &json!("max_iterations")));

@@ -20,6 +20,8 @@ pub enum Exit {
     Done,
     /// `--strict`, and the tolerance was not reached.
     NotConverged,
+    /// `verify`, and the certificate does not hold.
+    NotVerified,
     /// Stopped by Ctrl-C; the best model so far was saved.
     Interrupted,
 }
@@ -28,7 +30,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
-            Exit::NotConverged => 1,
+            Exit::NotConverged | Exit::NotVerified => 1,
             Exit::Interrupted => 130,
         })
     }

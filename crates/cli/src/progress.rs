@@ -144,7 +144,7 @@ fn line(
     let mut parts = vec![
         format!("iteration {}", record.iteration),
         format!("objective {}", significant(record.objective, 6)),
-        format!("gap {:.1e}", record.gap),
+        format!("{} {:.1e}", if record.dual.is_nan() { "change" } else { "gap" }, record.gap),
         format!("{} kernels", record.active),
         seconds(elapsed.as_secs_f64()),
     ];

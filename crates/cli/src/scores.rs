@@ -12,15 +12,16 @@ use mercer::{
 /// Named measurements, in the order they are shown; `None` where one is undefined for these rows.
 pub type Scores = Vec<(&'static str, Option<f64>)>;
 
-/// Every measurement that suits the task. `truth` must use the model's classes (see [`in_model_classes`]).
-pub fn all(truth: &Target, predicted: &Target, decision: &Matrix) -> Result<Scores> {
+/// Every measurement that suits the task. `truth` must use the model's classes (see [`in_model_classes`]); `scores` has a column per
+/// class, or one for two.
+pub fn all(truth: &Target, predicted: &Target, scores: &Matrix) -> Result<Scores> {
     match (truth, predicted) {
         (Target::Classes { labels: t, .. }, Target::Classes { labels: p, names }) => {
             let f1 = if names.len() == 2 { metrics::f1(t, p, 1) } else { metrics::macro_f1(t, p) };
             Ok(vec![
                 ("accuracy", Some(metrics::accuracy(t, p)?)),
                 ("balanced accuracy", Some(metrics::balanced_accuracy(t, p)?)),
-                ("AUC", auc(t, decision)),
+                ("AUC", auc(t, scores)),
                 ("MCC", Some(metrics::mcc(t, p)?)),
                 (if names.len() == 2 { "F1" } else { "macro F1" }, Some(f1?)),
             ])
@@ -63,6 +64,35 @@ pub fn outcome(label: String, truth: &Target, predicted: &Target) -> Result<Outc
     }
 }
 
+/// How one class fares.
+pub struct ClassScore {
+    pub class: String,
+    /// Rows of the class.
+    pub rows: usize,
+    /// Share of the rows predicted so that are so.
+    pub precision: Option<f64>,
+    /// Share of its rows that are predicted so.
+    pub recall: Option<f64>,
+    pub f1: f64,
+}
+
+/// Each class for itself, from counts of true class (row) against predicted class (column).
+pub fn per_class(classes: &[String], counts: &[Vec<usize>]) -> Vec<ClassScore> {
+    let share = |hits: usize, of: usize| (of > 0).then(|| hits as f64 / of as f64);
+    let score = |(k, class): (usize, &String)| {
+        let (hits, rows) = (counts[k][k], counts[k].iter().sum::<usize>());
+        let predicted = counts.iter().map(|line| line[k]).sum::<usize>();
+        ClassScore {
+            class: class.clone(),
+            rows,
+            precision: share(hits, predicted),
+            recall: share(hits, rows),
+            f1: 2.0 * hits as f64 / (rows + predicted).max(1) as f64,
+        }
+    };
+    classes.iter().enumerate().map(score).collect()
+}
+
 /// The same answers, indexed by the model's classes.
 pub fn in_model_classes(truth: Target, model: &Model, column: &str) -> Result<Target> {
     let (Target::Classes { names, labels }, Task::Classification { classes, .. }) = (&truth, &model.task) else {
@@ -82,16 +112,16 @@ pub fn in_model_classes(truth: Target, model: &Model, column: &str) -> Result<Ta
     Ok(Target::Classes { names: classes.clone(), labels: labels.iter().map(|&l| places[l]).collect() })
 }
 
-/// One machine: its decision values rank the second class. Several: the mean over classes, each against the rest.
-fn auc(truth: &[usize], decision: &Matrix) -> Option<f64> {
+/// One column ranks the second class. Several: the mean over classes, each against the rest.
+fn auc(truth: &[usize], scores: &Matrix) -> Option<f64> {
     let one = |class: usize, column: usize| {
         let positive: Vec<bool> = truth.iter().map(|&t| t == class).collect();
-        metrics::auc(&positive, &decision.column(column)).ok()
+        metrics::auc(&positive, &scores.column(column)).ok()
     };
-    if decision.cols() == 1 {
+    if scores.cols() == 1 {
         return one(1, 0);
     }
-    let each: Option<Vec<f64>> = (0..decision.cols()).map(|class| one(class, class)).collect();
+    let each: Option<Vec<f64>> = (0..scores.cols()).map(|class| one(class, class)).collect();
     each.map(|values| values.iter().sum::<f64>() / values.len() as f64)
 }
 

@@ -1,15 +1,28 @@
 //! Texts of the command line as values.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{data::csv::TaskHint, methods::ClassWeight};
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-/// One of the names the library itself knows; a hyphen may stand for its underscore.
+/// One of the names the library itself knows; hyphen and underscore may stand for each other.
 pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
-    PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(name.replace('-', "_").into()))
+    let value =
+        |name: &&'static str| PossibleValue::new(*name).aliases([name.replace('_', "-"), name.replace('-', "_")]);
+    PossibleValuesParser::new(names.iter().map(value))
+        .try_map(|name| serde_json::from_value::<T>(name.replace('-', "_").into()))
+}
+
+/// A number or `inf`, as a request states it: JSON has no infinity.
+pub fn exponent(text: &str) -> Result<Value, String> {
+    match text.parse::<f64>() {
+        Ok(p) if p.is_finite() => Ok(json!(p)),
+        Ok(p) if p == f64::INFINITY => Ok("inf".into()),
+        _ => Err("expected a number or inf".into()),
+    }
 }
 
 pub fn task() -> impl TypedValueParser<Value = TaskHint> {

@@ -142,14 +142,14 @@ fn circle_fit(folder: &Folder) -> Run {
 fn help_names_every_command_and_option() {
     let folder = Folder::new("help");
     let help = folder.run("--help").exits(0).out;
-    for command in ["demo", "fit", "predict", "score", "inspect", "methods", "kernels"] {
+    for command in ["demo", "fit", "predict", "score", "inspect", "verify", "methods", "kernels"] {
         assert!(help.contains(&format!("  {command} ")), "{command}");
         folder.run(&format!("{command} --help")).exits(0);
     }
     assert!(help.contains("Exit codes: 0 done; 1 tolerance not reached"));
     let help = folder.run("fit --help").exits(0).out;
-    let options = "target method kernels v p solver loss epsilon normalize no-standardize class-weight task columns exclude \
-                   weight-column tol max-iter memory storage threads time-limit report strict json quiet verbose output";
+    let options = "target method kernels v p solver penalty eps folds seed loss multi-class shared-weights no-intercept \
+                   epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory storage threads time-limit report strict json quiet verbose output";
     for option in options.split_whitespace() {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }
@@ -223,6 +223,183 @@ fn several_classes_have_a_machine_each() {
     assert!(csv.contains("\n\"mid, or so\","), "a class name with a comma is quoted");
     let scores = folder.run("score m.mercer train.csv --target kind --json").exits(0).json();
     assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.9 && scores["scores"]["macro_f1"].is_f64(), "{scores}");
+}
+
+const THIRDS: &str = "fit train.csv --target kind -C 10 --kernels 'rbf(0.5|1) on all, each' -o m.mercer";
+
+#[test]
+fn classes_in_pairs_and_shared_weights() {
+    let folder = Folder::new("pairs");
+    folder.write("train.csv", &thirds(90));
+    let fit = |rest: &str| folder.run(&format!("{THIRDS} {rest} --json")).exits(0).json();
+    let pairs = fit("--multi-class ovo");
+    assert_eq!(pairs["machines"][1]["name"], "low or top");
+    let sum: f64 = (0..3).map(|k| pairs["machines"][k]["certificate"]["primal"].as_f64().unwrap()).sum();
+    assert!((pairs["certificate"]["primal"].as_f64().unwrap() - sum).abs() < 1e-9 * sum, "{pairs}");
+    let text = folder.run("inspect m.mercer").exits(0).out;
+    for part in ["low or mid, or so", "a machine for each pair", "\ntogether "] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    // Votes, one column per class.
+    let csv = folder.run("predict m.mercer train.csv --decision").exits(0).out;
+    assert_eq!(csv.lines().next(), Some("prediction,decision_low,\"decision_mid, or so\",decision_top"));
+    let scores = folder.run("score m.mercer train.csv --target kind --json").exits(0).json();
+    assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.9 && scores["scores"]["auc"].is_f64(), "{scores}");
+
+    for scheme in ["ovr", "ovo"] {
+        let shared = fit(&format!("--multi-class {scheme} --shared-weights"));
+        assert_eq!(shared["shared_weights"], true);
+        assert_eq!(shared["status"], "optimal");
+        assert!(shared["certificate"]["gap"].as_f64().unwrap() <= 1e-3, "{shared}");
+        assert_eq!(shared["machines"][0]["weights"], shared["machines"][2]["weights"]);
+        let text = folder.run("inspect m.mercer --report r.html").exits(0).out;
+        assert!(text.contains("weight\n") && text.contains("together (shared weights)"), "{text}");
+    }
+}
+
+#[test]
+fn score_tells_how_each_class_fares() {
+    let folder = Folder::new("class_scores");
+    folder.write("train.csv", &thirds(90));
+    folder.run(THIRDS).exits(0);
+    let text = folder.run("score m.mercer train.csv --target kind").exits(0).out;
+    for part in ["class       rows  precision  recall", "true \\ predicted  low  mid, or so  top"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let value = folder.run("score m.mercer train.csv --target kind --json").exits(0).json();
+    let rows: u64 = (0..3).map(|k| value["classes"][k]["rows"].as_u64().unwrap()).sum();
+    let counts: u64 = value["confusion"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|r| r.as_array().unwrap())
+        .map(|c| c.as_u64().unwrap())
+        .sum();
+    assert_eq!((rows, counts), (90, 90), "{value}");
+    assert!(value["classes"][1]["recall"].as_f64().unwrap() > 0.8, "{value}");
+}
+
+#[test]
+fn every_method_fits_and_is_verified() {
+    let folder = Folder::new("methods");
+    folder.write("train.csv", &circle(120, 1)).write("test.csv", &circle(400, 2));
+    let mut selected = Vec::new();
+    for method in [
+        "uniform",
+        "single",
+        "l1",
+        "l2",
+        "lp --p 1.5",
+        "lp --p inf",
+        "gmkl --v 0.3",
+        "smkl",
+        "smkl --penalty gl --eps 1e-3",
+    ] {
+        let value = folder
+            .run(&format!("fit train.csv --target class -C 10 {BANK} --method {method} -o m.mercer --json"))
+            .exits(0)
+            .json();
+        let expected = if method.starts_with("smkl") { "stationary" } else { "optimal" };
+        assert_eq!(value["status"], expected, "{method}");
+        let scores = folder.run("score m.mercer test.csv --target class --json").exits(0).json();
+        assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.85, "{method}: {scores}");
+        let found = folder.run("verify m.mercer train.csv --target class --json").exits(0).json();
+        assert_eq!(found["verified"], true, "{method}: {found}");
+        assert_eq!(found["recomputed"]["gap"].is_null(), expected == "stationary", "{method}: {found}");
+        selected.push((method, value["kernels"]["selected"].as_u64().unwrap()));
+    }
+    let count = |name: &str| selected.iter().find(|(m, _)| *m == name).unwrap().1;
+    assert_eq!((count("single"), count("uniform"), count("lp --p inf")), (1, 20, 20));
+    assert!(count("smkl") <= count("l1") && count("l1") < count("l2"), "{selected:?}");
+}
+
+#[test]
+fn roads_and_aliases_agree() {
+    let folder = Folder::new("roads");
+    folder.write("train.csv", &circle(100, 3));
+    let objective = |rest: &str| {
+        let line =
+            format!("fit train.csv --target class -C 10 {BANK} --tol 1e-6 --max-iter 5000 {rest} -o m.mercer --json");
+        folder.run(&line).exits(0).json()["certificate"]["primal"].as_f64().unwrap()
+    };
+    let l1 = objective("--method l1");
+    for other in
+        ["lp --p 1", "gmkl --v 1", "lp --p 1 --solver silp", "l1 --solver reduced-gradient", "l1 --solver level"]
+    {
+        let value = objective(&format!("--method {other}"));
+        assert!((value - l1).abs() < 3e-6 * l1, "{other}: {value} {l1}");
+    }
+    let l2 = objective("--method l2");
+    assert!((l2 - objective("--method gmkl --v 0")).abs() < 3e-6 * l2);
+}
+
+#[test]
+fn logistic_models_give_probabilities() {
+    let folder = Folder::new("probabilities");
+    folder.write("train.csv", &thirds(90)).write("circle.csv", &circle(80, 1));
+    for scheme in ["ovr", "ovo"] {
+        folder.run(&format!("{THIRDS} --loss logistic --multi-class {scheme}")).exits(0);
+        let csv = folder.run("predict m.mercer train.csv --probabilities").exits(0).out;
+        assert_eq!(csv.lines().next(), Some("prediction,probability_low,\"probability_mid, or so\",probability_top"));
+        let value = folder.run("predict m.mercer train.csv --probabilities --decision --json").exits(0).json();
+        for row in value["probabilities"].as_array().unwrap() {
+            let sum: f64 = row.as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{row}");
+        }
+        assert_eq!(value["decision"][0].as_array().unwrap().len(), 3);
+    }
+    folder.run(&format!("fit circle.csv --target class {BANK} --loss logistic --no-intercept -o m.mercer")).exits(0);
+    let csv = folder.run("predict m.mercer circle.csv --probabilities").exits(0).out;
+    assert_eq!(csv.lines().next(), Some("prediction,probability_in,probability_out"));
+    assert_eq!(folder.run("inspect m.mercer --json").exits(0).json()["machines"][0]["intercept"], 0.0);
+    folder.run(&format!("fit circle.csv --target class {BANK} --loss squared_hinge -o m.mercer -q")).exits(0);
+    folder.run("predict m.mercer circle.csv --probabilities").refuses_in_one_line("squared_hinge");
+}
+
+#[test]
+fn verify_holds_on_the_training_rows_and_on_no_others() {
+    let folder = Folder::new("verify");
+    circle_fit(&folder);
+    let text = folder.run("verify m.mercer train.csv --target class").exits(0).out;
+    assert!(
+        text.contains("120 rows, status optimal") && text.contains("verified: the stored multipliers prove"),
+        "{text}"
+    );
+    let value = folder.run("verify m.mercer train.csv --target class --json").exits(0).json();
+    assert_eq!((&value["verified"], &value["findings"]), (&Value::Bool(true), &serde_json::json!([])));
+    assert!(value["recomputed"]["gap"].as_f64().unwrap() < 1e-2, "{value}");
+
+    let train = fs::read_to_string(folder.0.join("train.csv")).unwrap();
+    let mut lines: Vec<String> = train.lines().map(String::from).collect();
+    let verify = |lines: &[String]| {
+        folder.write("other.csv", &(lines.join("\n") + "\n"));
+        folder.run("verify m.mercer other.csv --target class")
+    };
+    let first = std::mem::replace(&mut lines[1], "0.75,0.5,0.25,out".into());
+    verify(&lines).refuses_in_one_line("not the rows the model was fitted on: column `x1`");
+    lines[1] = first;
+    lines[1..].reverse();
+    verify(&lines).refuses_in_one_line("not the rows the model was fitted on: row");
+    lines[1..].reverse();
+    verify(&lines[..100]).refuses_in_one_line("99 rows, and the fit had 120");
+    // The same rows with other answers: the model's statement is about others.
+    let other =
+        |line: &String| if line.ends_with("in") { line.replace(",in", ",out") } else { line.replace(",out", ",in") };
+    let turned: Vec<String> =
+        lines.iter().enumerate().map(|(i, l)| if i == 0 { l.clone() } else { other(l) }).collect();
+    let run = verify(&turned).exits(1);
+    assert!(run.out.contains("NOT VERIFIED: out: the multiplier of row"), "{}", run.out);
+    folder.run("verify m.mercer test.csv --target class").refuses_in_one_line("400 rows, and the fit had 120");
+}
+
+#[test]
+fn verify_needs_the_same_weights() {
+    let folder = Folder::new("verify_weights");
+    folder.write("train.csv", &wave(80, 3));
+    folder.run("fit train.csv --target y --weight-column weight -C 10 -o m.mercer -q").exits(0);
+    folder.run("verify m.mercer train.csv --target y --weight-column weight").exits(0);
+    let run = folder.run("verify m.mercer train.csv --target y").exits(1);
+    assert!(run.out.contains("NOT VERIFIED") && run.out.contains("objective"), "{}", run.out);
 }
 
 #[test]
@@ -306,8 +483,15 @@ fn bad_requests_are_refused_before_any_work() {
     fit("--tol 0").refuses_in_one_line("`tol`");
     fit("--v 2").refuses_in_one_line("`v`");
     fit("--p 0.5").refuses_in_one_line("`p`");
-    fit("--method unifrom").refuses_in_one_line("gmkl");
+    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, smkl, l1, l2");
     fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
+    fit("--method l1 --p 2").refuses_in_one_line("`p` must be left out with --method l1");
+    fit("--method lp --p 0.5").refuses_in_one_line("`p`");
+    fit("--method gmkl --p inf").refuses_in_one_line("`p` must be a finite number with --method gmkl");
+    fit("--method lp --solver silp").refuses_in_one_line("solver");
+    fit("--method single --folds 1").refuses_in_one_line("`folds`");
+    fit("--method gmkl --penalty log").refuses_in_one_line("`penalty`");
+    fit("--method smkl --eps 0").refuses_in_one_line("eps");
     fit("--loss epsilon_insensitive").refuses_in_one_line("loss");
     fit("--class-weight 'inn=2'").refuses_in_one_line("inn");
     fit("--memory 1K").refuses_in_one_line("memory");
@@ -349,7 +533,7 @@ fn data_must_fit_the_model() {
 fn listings() {
     let folder = Folder::new("listings");
     let methods = folder.run("methods").exits(0).out;
-    assert!(methods.contains("gmkl") && methods.contains("uniform"), "{methods}");
+    assert!(["uniform", "gmkl", "lp", "single", "smkl"].iter().all(|name| methods.contains(name)), "{methods}");
     let value = folder.run("methods --json").exits(0).json();
     assert!(value["methods"].as_array().unwrap().iter().any(|m| m["name"] == "gmkl"));
     assert!(folder.run("kernels").exits(0).out.contains("rbf(widths)"));
@@ -363,7 +547,7 @@ fn listings() {
 fn demo_tells_the_columns_that_matter() {
     let folder = Folder::new("demo");
     let run = folder.run("demo --out r.html").exits(0);
-    for text in ["uniform", "gmkl v=0 (L2)", "gmkl v=0.5", "gmkl v=1 (L1)", "optimal", "report in r.html"] {
+    for text in ["uniform", "single", "l2", "gmkl", "l1", "smkl", "optimal", "stationary", "report in r.html"] {
         assert!(run.out.contains(text), "{text}\n{}", run.out);
     }
     assert_eq!(folder.names(), ["r.html"]);

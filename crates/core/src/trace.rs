@@ -69,6 +69,7 @@ impl Observer for Silent {
 pub(crate) mod nan_as_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    #[allow(clippy::trivially_copy_pass_by_ref)] // the signature serde asks for
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         value.is_finite().then_some(*value).serialize(to)
     }

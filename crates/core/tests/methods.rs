@@ -1,5 +1,6 @@
 //! Certificates and equivalences: every fit proves its quality, and two roads give one answer.
 
+use mercer::methods::{Choices, choose};
 use mercer::{
     Model, TrainSpec,
     data::{Dataset, Standardizer, Target, synthetic},
@@ -536,6 +537,10 @@ fn grid_search_prefers_a_price_that_works() {
     let search = grid_search(&x, &y, &specs, 3, 1).unwrap();
     assert!(search.scores.iter().all(|s| s.len() == 3) && search.best > 0, "{search:?}");
     assert_eq!(search, grid_search(&x, &y, &specs, 3, 1).unwrap());
+    let chosen = choose(&x, &y, &specs[0], Choices { c: true, v: true }, 3, 1).unwrap();
+    assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl { v, .. } if v > 0.0), "{chosen:?}");
+    let uniform = spec(MethodSpec::Uniform {});
+    assert!(choose(&x, &y, &uniform, Choices { c: false, v: true }, 3, 1).unwrap_err().to_string().contains("`v`"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Facts about real data sets. They are not part of the repository: `MERCER_DATA_DIR` says where they lie (default ../shared/data beside
 //! the checkout), and a missing set is announced, not passed over.
 
-use std::path::PathBuf;
+use std::{io::Write as _, path::PathBuf};
 
 use mercer::{
     TrainSpec,
@@ -20,7 +20,8 @@ fn table(name: &str) -> Option<Table> {
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")), PathBuf::from);
     let path = folder.join(name);
     if !path.exists() {
-        eprintln!("NOT RUN: {} is missing; set MERCER_DATA_DIR", path.display());
+        // Straight to the stream: the test harness captures what macros print.
+        let _ = writeln!(std::io::stderr(), "NOT RUN: {} is missing; set MERCER_DATA_DIR", path.display());
         return None;
     }
     Some(Table::read(&path).unwrap())

@@ -11,6 +11,7 @@ mod fit;
 mod gram;
 mod model;
 
+use mercer::methods::MethodSpec;
 use pyo3::prelude::*;
 
 /// Native half of the Python package `mercer`.
@@ -23,13 +24,23 @@ mod _mercer {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::{parse_kernels, version};
+    use crate::{methods, parse_kernels, version};
 }
 
 /// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
 #[pyfunction]
 fn parse_kernels(text: &str) -> PyResult<String> {
     Ok(mercer::kernels::language::parse(text).map_err(error::to_py)?.to_string())
+}
+
+/// The catalogue as JSON: name, summary, certificate, parameters, and the default parameters as a request states them.
+#[pyfunction]
+fn methods() -> PyResult<String> {
+    let all = mercer::methods::catalogue().iter().map(|info| {
+        let defaults = MethodSpec::named(info.name).map_err(error::to_py)?;
+        Ok(serde_json::json!({ "info": info, "defaults": defaults }))
+    });
+    Ok(serde_json::Value::from(all.collect::<PyResult<Vec<_>>>()?).to_string())
 }
 
 /// Version of the native library.

@@ -10,6 +10,7 @@ use mercer::{
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
     types::{PyBytes, PyTuple},
 };
@@ -100,6 +101,28 @@ impl Model {
         })
     }
 
+    /// One score per class (one in all for two classes) from decision values.
+    fn class_scores<'py>(
+        &self,
+        py: Python<'py>,
+        decision: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        convert::array(py, &self.0.class_scores(&convert::matrix(&decision)?))
+    }
+
+    /// Probabilities of the classes from decision values; a `ValueError` without the logistic loss.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        decision: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let found = self.0.probabilities(&convert::matrix(&decision)?);
+        convert::array(
+            py,
+            &found.ok_or_else(|| PyValueError::new_err("the model was not fitted with loss='logistic'"))?,
+        )
+    }
+
     /// Kernel weights, (machines, kernels).
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         convert::rows(py, &self.0.machines.iter().map(|m| m.weights.clone()).collect::<Vec<_>>())
@@ -151,6 +174,9 @@ impl Model {
             "version": model.version,
             "storage": model.storage.0,
             "memory_budget": model.storage.1,
+            "certificate": model.certificate(),
+            "shared": model.shared.is_some(),
+            "machine_names": model.machine_names(),
             "machines": machines,
         })
         .to_string()

@@ -6,7 +6,7 @@ use mercer::{
     Error, Model, Result, TrainSpec,
     data::{
         Dataset, Target,
-        csv::{Column, Table, TaskHint},
+        csv::{Table, TaskHint},
     },
     kernels::language,
     linalg::threads,
@@ -14,7 +14,7 @@ use mercer::{
     report::{self, MethodRow, ReportData, WeightPanel},
     trace::Status,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     Exit,
@@ -58,6 +58,9 @@ impl TryFrom<FitArgs> for Plan {
             c: args.c,
             loss: args.loss,
             epsilon: args.epsilon,
+            multi_class: args.multi_class,
+            shared_weights: args.shared_weights,
+            fit_intercept: !args.no_intercept,
             class_weight: args.class_weight.unwrap_or_default(),
             tol: args.tol,
             max_iter: args.max_iter,
@@ -65,6 +68,7 @@ impl TryFrom<FitArgs> for Plan {
             memory: args.memory,
             ..TrainSpec::default()
         };
+        spec.check()?;
         Ok(Self {
             data: args.data,
             target: args.target,
@@ -85,23 +89,29 @@ impl TryFrom<FitArgs> for Plan {
     }
 }
 
-/// The named method; a parameter it does not have is refused.
+/// The named method with the parameters given; one it does not have is refused.
 fn method(args: &FitArgs) -> Result<MethodSpec> {
-    match args.method.as_str() {
-        "gmkl" => Ok(MethodSpec::Gmkl {
-            v: args.v.unwrap_or(0.5),
-            p: args.p.unwrap_or(2.0),
-            solver: args.solver.unwrap_or_default(),
-        }),
-        "uniform" => {
-            let given = [("v", args.v.is_some()), ("p", args.p.is_some()), ("solver", args.solver.is_some())];
-            match given.into_iter().find(|(_, is_given)| *is_given) {
-                Some((name, _)) => Err(Error::param(name, "left out with --method uniform", "a value")),
-                None => Ok(MethodSpec::Uniform {}),
-            }
+    let name = args.method.as_str();
+    let mut spec = json!(MethodSpec::named(name)?);
+    let given = [
+        ("v", args.v.map(Value::from)),
+        ("p", args.p.clone()),
+        ("solver", args.solver.map(|s| json!(s))),
+        ("penalty", args.penalty.clone().map(Value::from)),
+        ("eps", args.eps.map(Value::from)),
+        ("folds", args.folds.map(Value::from)),
+        ("seed", args.seed.map(Value::from)),
+    ];
+    for (key, value) in given.into_iter().filter_map(|(key, value)| value.map(|v| (key, v))) {
+        // `l1` and `l2` are `lp` with p said already.
+        if spec.get(key).is_none() || (key == "p" && name != spec["name"]) {
+            return Err(Error::param(key, format!("left out with --method {name}"), value));
         }
-        other => Err(Error::param("method", super::methods::names().join(" or "), format!("`{other}`"))),
+        spec[key] = value;
     }
+    // Only `p` can be of a kind that the method does not take.
+    let p = spec.get("p").map(ToString::to_string).unwrap_or_default();
+    serde_json::from_value(spec).map_err(|_| Error::param("p", format!("a finite number with --method {name}"), p))
 }
 
 impl Plan {
@@ -120,8 +130,7 @@ impl Plan {
             output::write_file(path, report::html(&page).as_bytes())?;
         }
         self.tell(&model, cause)?;
-        let reached =
-            model.machines.iter().all(|m| matches!(m.certificate.status, Status::Optimal | Status::Stationary));
+        let reached = matches!(model.status(), Status::Optimal | Status::Stationary);
         Ok(match (interrupted, self.strict && !reached) {
             (true, _) => Exit::Interrupted,
             (_, true) => Exit::NotConverged,
@@ -137,13 +146,7 @@ impl Plan {
         exclude.extend(self.weight_column.as_deref());
         let only: Option<Vec<&str>> = self.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
         let data = table.dataset(&exclude, only.as_deref())?;
-        let weight = self.weight_column.as_deref().map(|key| match table.column(key)? {
-            Column::Numeric(values) => Ok(values.clone()),
-            Column::Text(_) => {
-                Err(Error::data(format!("weight column `{key}`"), "holds text", "choose a numeric column"))
-            }
-        });
-        Ok((data, target, weight.transpose()?))
+        Ok((data, target, super::weights(&table, self.weight_column.as_deref())?))
     }
 
     fn tell(&self, model: &Model, cause: Option<Cause>) -> Result<()> {
@@ -154,7 +157,7 @@ impl Plan {
             value["stopped_by"] = match cause {
                 Some(Cause::Interrupt) => "interrupt".into(),
                 Some(Cause::TimeLimit) => "time_limit".into(),
-                None => serde_json::Value::Null,
+                None => Value::Null,
             };
             return output::json(&value);
         }

@@ -5,11 +5,6 @@ use serde_json::json;
 
 use crate::{Exit, args::MethodsArgs, output};
 
-/// The names that can be typed.
-pub fn names() -> Vec<&'static str> {
-    catalogue().iter().map(|method| method.name).collect()
-}
-
 pub fn run(args: &MethodsArgs) -> Result<Exit> {
     if args.json {
         output::json(&json!({ "methods": catalogue() }))?;

@@ -7,14 +7,18 @@ mod kernels;
 mod methods;
 mod predict;
 mod score;
+mod verify;
 
 use mercer::{
     Error, Model, Result,
-    data::{Dataset, csv::Table},
-    model::Input,
+    data::{
+        Dataset, Target,
+        csv::{Column, Table, TaskHint},
+    },
+    model::{Input, Task},
 };
 
-use crate::{Exit, args::Command};
+use crate::{Exit, args::Command, scores};
 
 /// Carries a command out.
 pub fn run(command: Command) -> Result<Exit> {
@@ -24,6 +28,7 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Predict(args) => predict::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Kernels(args) => kernels::run(&args),
     }
@@ -39,4 +44,22 @@ fn features(table: &Table, model: &Model) -> Result<Dataset> {
             "predict with it from Python",
         )),
     }
+}
+
+/// The column `key` as answers of the kind that `model` gives.
+fn answers(table: &Table, model: &Model, key: &str) -> Result<Target> {
+    let hint = match model.task {
+        Task::Classification { .. } => TaskHint::Classify,
+        Task::Regression => TaskHint::Regress,
+    };
+    scores::in_model_classes(table.target(key, hint)?, model, key)
+}
+
+/// The weight of each row, where a column holds it.
+fn weights(table: &Table, key: Option<&str>) -> Result<Option<Vec<f64>>> {
+    key.map(|key| match table.column(key)? {
+        Column::Numeric(values) => Ok(values.clone()),
+        Column::Text(_) => Err(Error::data(format!("weight column `{key}`"), "holds text", "choose a numeric column")),
+    })
+    .transpose()
 }

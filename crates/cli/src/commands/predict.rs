@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mercer::{
-    Model, Result,
+    Error, Model, Result,
     data::{Target, csv::Table},
     linalg::{Matrix, threads},
     model::Task,
@@ -12,29 +12,50 @@ use serde_json::{Value, json};
 
 use crate::{Exit, args::PredictArgs, output};
 
+/// Numbers beside the prediction: what they are, and a column per class or one in all.
+type Extra = (&'static str, Matrix);
+
 pub fn run(args: &PredictArgs) -> Result<Exit> {
     args.output.as_deref().map_or(Ok(()), output::check_writable)?;
     let model = Model::load(&args.model)?;
     let data = super::features(&Table::read(&args.data)?, &model)?;
     let decision = threads::install(args.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
-    let shown = args.decision.then_some(&decision);
+    let mut extras: Vec<Extra> = Vec::new();
+    if args.decision {
+        extras.push(("decision", model.class_scores(&decision)));
+    }
+    if args.probabilities {
+        extras.push(("probability", probabilities(&model, &decision)?));
+    }
     if let Some(path) = &args.output {
-        output::write_file(path, csv(&model, &predicted, shown).as_bytes())?;
+        output::write_file(path, csv(&model, &predicted, &extras).as_bytes())?;
     }
     match (args.json, &args.output) {
         (true, path) => {
             let path = path.as_ref().map(|p| p.display().to_string());
             let mut value = json!({ "rows": data.len(), "predictions": values(&predicted), "output": path });
-            if let Some(decision) = shown {
-                value["decision"] = (0..decision.rows()).map(|i| json!(decision.row(i))).collect();
+            for (name, numbers) in &extras {
+                let key = if *name == "probability" { "probabilities" } else { name };
+                value[key] = (0..numbers.rows()).map(|i| json!(numbers.row(i))).collect();
             }
             output::json(&value)?;
         }
         (false, Some(_)) => {}
-        (false, None) => output::print(&csv(&model, &predicted, shown))?,
+        (false, None) => output::print(&csv(&model, &predicted, &extras))?,
     }
     Ok(Exit::Done)
+}
+
+fn probabilities(model: &Model, decision: &Matrix) -> Result<Matrix> {
+    model.probabilities(decision).ok_or_else(|| {
+        let loss = model.spec.get("loss").and_then(Value::as_str).unwrap_or("unknown");
+        Error::data(
+            "model",
+            format!("was fitted with the loss {loss}, which has no probabilities"),
+            "fit classes with --loss logistic",
+        )
+    })
 }
 
 fn values(predicted: &Target) -> Vec<Value> {
@@ -44,16 +65,18 @@ fn values(predicted: &Target) -> Vec<Value> {
     }
 }
 
-fn csv(model: &Model, predicted: &Target, decision: Option<&Matrix>) -> String {
+fn csv(model: &Model, predicted: &Target, extras: &[Extra]) -> String {
     let mut out = String::from("prediction");
-    if let Some(decision) = decision {
+    for (name, numbers) in extras {
         match &model.task {
-            Task::Classification { classes, .. } if decision.cols() > 1 => {
+            Task::Classification { classes, .. } if numbers.cols() > 1 => {
                 for class in classes {
-                    let _ = write!(out, ",{}", quoted(&format!("decision_{class}")));
+                    let _ = write!(out, ",{}", quoted(&format!("{name}_{class}")));
                 }
             }
-            _ => out += ",decision",
+            _ => {
+                let _ = write!(out, ",{name}");
+            }
         }
     }
     out += "\n";
@@ -62,7 +85,7 @@ fn csv(model: &Model, predicted: &Target, decision: Option<&Matrix>) -> String {
             Target::Classes { names, labels } => out += &quoted(&names[labels[i]]),
             Target::Values(values) => out += &values[i].to_string(),
         }
-        for value in decision.map_or(&[][..], |d| d.row(i)) {
+        for value in extras.iter().flat_map(|(_, numbers)| numbers.row(i)) {
             let _ = write!(out, ",{value}");
         }
         out += "\n";

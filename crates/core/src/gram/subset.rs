@@ -27,6 +27,14 @@ impl<'a> Groups<'a> {
         }
         out
     }
+
+    /// The inverse of [`Groups::expand`]: `None` where no weights expand to these.
+    pub fn contract(&self, weights: &[f64]) -> Option<Vec<f64>> {
+        let own = |members: &Vec<(usize, f64)>| members.first().map_or(0.0, |&(t, factor)| weights[t] / factor);
+        let theta: Vec<f64> = self.members.iter().map(own).collect();
+        let same = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
+        self.expand(&theta).iter().zip(weights).all(same).then_some(theta)
+    }
 }
 
 impl GramSource for Groups<'_> {

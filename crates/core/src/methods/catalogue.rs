@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+use super::{MethodSpec, Solver};
+use crate::{Error, Result};
+
 /// What users are told about a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MethodInfo {
@@ -51,4 +54,38 @@ const METHODS: &[MethodInfo] = &[
 /// Every method.
 pub fn catalogue() -> &'static [MethodInfo] {
     METHODS
+}
+
+impl MethodSpec {
+    /// The method of that name with its default parameters: every name of the catalogue, and `l1`, `l2` for [`MethodSpec::Lp`].
+    pub fn named(name: &str) -> Result<Self> {
+        let lp = |p| Self::Lp { p, solver: Solver::Auto };
+        Ok(match name {
+            "uniform" => Self::Uniform {},
+            "gmkl" => Self::Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto },
+            "lp" | "l2" => lp(2.0),
+            "l1" => lp(1.0),
+            "single" => Self::Single { folds: 5, seed: 0 },
+            "smkl" => Self::Smkl { penalty: "log+gl".into(), eps: 1e-4 },
+            other => {
+                let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(["l1", "l2"]).collect();
+                return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_in_the_catalogue_is_a_method_of_that_name() {
+        for info in catalogue() {
+            assert_eq!(MethodSpec::named(info.name).unwrap().name(), info.name);
+        }
+        assert_eq!(MethodSpec::named("l1").unwrap(), MethodSpec::Lp { p: 1.0, solver: Solver::Auto });
+        assert_eq!(MethodSpec::named("l2").unwrap(), MethodSpec::named("lp").unwrap());
+        assert!(MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, smkl, l1, l2"));
+    }
 }

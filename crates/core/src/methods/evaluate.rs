@@ -42,17 +42,20 @@ pub struct Problem<'a> {
     pub working_set: bool,
 }
 
+/// Multipliers, part by part.
+pub type Duals = Vec<Vec<f64>>;
+
 /// What a fit leaves behind for the next one on the same data with other C, v or p.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     /// Weights.
     pub theta: Option<Vec<f64>>,
     /// Multipliers of every part.
-    pub duals: Option<Vec<Vec<f64>>>,
+    pub duals: Option<Duals>,
     /// Lower bounds: they hold for every set of weights.
     pub cuts: Cuts,
     /// The multipliers that prove the best lower bound, where they are not those of the best point.
-    pub prover: Option<Vec<Vec<f64>>>,
+    pub prover: Option<Duals>,
 }
 
 impl Memory {
@@ -93,7 +96,7 @@ impl Point {
     }
 
     /// Multipliers, part by part.
-    pub fn duals(&self) -> Vec<Vec<f64>> {
+    pub fn duals(&self) -> Duals {
         self.solutions.iter().map(|s| s.a.clone()).collect()
     }
 }

@@ -12,8 +12,11 @@ use super::{
 };
 use crate::{Result, linalg::dot, model::Fit, trace::Observer, weights::Separable};
 
-/// Where the level lies between the bounds. The constant of the paper's rate is 4 here and 101 at its 0.9.
+/// Where the level lies between the bounds. The constant of the paper's rate is 4 at 0.3 and 101 at its 0.9.
 const LEVEL: f64 = 0.3;
+/// On the simplex, where the model has corners only, a higher level needs fewer iterations (counted on Toy 1 and WDBC, 20 prices each: 683
+/// and 738 at 0.3, 623 and 626 at 0.5).
+const LEVEL_SIMPLEX: f64 = 0.5;
 /// Accuracy of the sub-problems, as a fraction of the gap still open.
 const ACCURACY: f64 = 1e-2;
 /// Weights below this fraction of the largest are zeros.
@@ -29,6 +32,7 @@ pub fn fit(
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
     let mut run = Run::new(problem, observer);
+    let share = if set.phi(1.0)[2] == 0.0 { LEVEL_SIMPLEX } else { LEVEL };
     let cuts = &mut memory.cuts;
     memory.prover = None;
     let mut duals = memory.duals.take();
@@ -61,7 +65,7 @@ pub fn fit(
         }
         cuts.trim(set, &mu, MAX_CUTS);
         let open = run.upper() - run.lower;
-        theta = clean(set, cuts.nearest(set, &point.theta, run.lower + LEVEL * open, ACCURACY * open));
+        theta = clean(set, cuts.nearest(set, &point.theta, run.lower + share * open, ACCURACY * open));
         duals = Some(point.duals());
     }
 }

@@ -14,16 +14,18 @@ mod smkl_linear;
 mod spec;
 mod train;
 mod uniform;
+mod verify;
 mod working_set;
 
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use evaluate::{Memory, Part, Point, Problem};
-pub use search::{Search, grid_search};
+pub use search::{Choices, Search, choose, grid_search};
 pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
 pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
+pub use verify::{Verification, verify};
 
 pub use crate::gram::Storage;
 use crate::{

@@ -68,6 +68,7 @@ mod infinite {
         Text(String),
     }
 
+    #[allow(clippy::trivially_copy_pass_by_ref)] // the signature serde asks for
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         if value.is_finite() { Number::Finite(*value) } else { Number::Text("inf".into()) }.serialize(to)
     }
@@ -153,6 +154,7 @@ pub enum GroupBy {
 /// Everything a fit is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // a request is a list of independent switches
 pub struct TrainSpec {
     /// How weights are found.
     pub method: MethodSpec,

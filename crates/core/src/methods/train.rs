@@ -43,11 +43,11 @@ pub fn train_precomputed(
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
 pub struct Prepared {
-    samples: Samples,
-    grams: GramSet,
-    input: Input,
+    pub(super) samples: Samples,
+    pub(super) grams: GramSet,
+    pub(super) input: Input,
     /// The standardised table, for tables.
-    table: Option<Matrix>,
+    pub(super) table: Option<Matrix>,
     budget: Budget,
     terms_of: TrainSpec,
     warnings: Vec<String>,
@@ -189,7 +189,7 @@ impl Prepared {
     }
 
     /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
-    fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
+    pub(super) fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
         let terms = self.grams.n_terms();
         if spec.group_by == GroupBy::None && spec.penalties.is_none() {
             return Ok(None);
@@ -210,14 +210,14 @@ impl Prepared {
                 ));
             }
             (Input::Table { kernels, .. }, GroupBy::Scope) => {
-                let mut groups: Vec<(&[usize], Vec<(usize, f64)>)> = Vec::new();
+                let mut groups: Vec<Vec<(usize, f64)>> = Vec::new();
                 for (t, kernel) in kernels.iter().enumerate() {
-                    match groups.iter_mut().find(|(columns, _)| *columns == kernel.columns) {
-                        Some((_, members)) => members.push(member(t)),
-                        None => groups.push((&kernel.columns, vec![member(t)])),
+                    match groups.iter_mut().find(|g| kernels[g[0].0].columns == kernel.columns) {
+                        Some(members) => members.push(member(t)),
+                        None => groups.push(vec![member(t)]),
                     }
                 }
-                groups.into_iter().map(|(_, members)| members).collect()
+                groups
             }
         };
         Ok(Some(Groups::new(&self.grams, members)))

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use super::{
     cuts::Cuts,
-    evaluate::{Memory, Point, Problem, Run, active},
+    evaluate::{Duals, Memory, Point, Problem, Run, active},
     level,
 };
 use crate::{
@@ -119,7 +119,7 @@ fn solve_on(
     last: &Point,
     cuts: &Cuts,
     tol: f64,
-) -> Result<(Vec<f64>, Option<Vec<Vec<f64>>>)> {
+) -> Result<(Vec<f64>, Option<Duals>)> {
     let problem = run.problem;
     let grams = Groups::subset(problem.grams, working);
     let inner = Problem { grams: &grams, parts: problem.parts.clone(), tol, ..*problem };

@@ -63,8 +63,10 @@ pub enum Task {
 pub enum Scheme {
     /// A machine per class, against all others.
     #[default]
+    #[serde(alias = "ovr")]
     OneVsRest,
     /// A machine per pair of classes i < j, in the order (0,1), (0,2), …, (1,2), …; positive = j.
+    #[serde(alias = "ovo")]
     OneVsOne,
 }
 

@@ -112,6 +112,11 @@ impl Predictor {
         &self.row_ids
     }
 
+    /// Those rows and columns, standardised; empty for ready-made kernels.
+    pub fn rows(&self) -> &Matrix {
+        &self.rows
+    }
+
     /// Decision values of `x`, whose columns are the needed ones, standardised.
     pub fn evaluate(&self, kernels: &[KernelSpec], x: &Matrix) -> Matrix {
         let machines = self.decisions.len();

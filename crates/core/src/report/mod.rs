@@ -66,7 +66,7 @@ pub struct MethodRow {
     pub selected: usize,
     /// Kernels on offer.
     pub total: usize,
-    /// The largest relative duality gap over machines; `None` where the method has none.
+    /// The relative duality gap, of all machines together; `None` where the method has none.
     pub gap: Option<f64>,
     /// The worst machine's.
     pub status: Status,
@@ -79,7 +79,7 @@ pub struct MethodRow {
 pub struct WeightPanel {
     /// Method with its parameters.
     pub method: String,
-    /// What each machine decides, e.g. class names; one entry per row of `weights`.
+    /// What each machine decides, e.g. class names; one entry per row of `weights`, and one in all where weights are shared.
     pub machines: Vec<String>,
     /// Kernel names.
     pub kernels: Vec<String>,
@@ -123,14 +123,14 @@ impl MethodRow {
     pub fn new(method: &str, model: &Model, score: Option<Score>) -> Self {
         let total = model.kernel_names().len();
         let selected = (0..total).filter(|&m| model.machines.iter().any(|k| k.weights[m] != 0.0)).count();
-        let gaps = model.machines.iter().map(|k| k.certificate.gap);
+        let certificate = model.certificate();
         Self {
             method: method.into(),
             score,
             selected,
             total,
-            gap: gaps.reduce(f64::max).filter(|g| g.is_finite()),
-            status: model.machines.iter().map(|k| k.certificate.status).max().unwrap_or(Status::Stopped),
+            gap: Some(certificate.gap).filter(|g| g.is_finite()),
+            status: certificate.status,
             seconds: model.seconds,
         }
     }
@@ -139,11 +139,12 @@ impl MethodRow {
 impl WeightPanel {
     /// The weights of a fitted model.
     pub fn new(method: &str, model: &Model) -> Self {
+        let vectors = own_weights(model);
         Self {
             method: method.into(),
-            machines: model.machine_names(),
+            machines: vectors.iter().map(|(name, _)| name.clone()).collect(),
             kernels: model.kernel_names().into_iter().map(String::from).collect(),
-            weights: model.machines.iter().map(|k| k.weights.clone()).collect(),
+            weights: vectors.into_iter().map(|(_, machine)| machine.weights.clone()).collect(),
         }
     }
 
@@ -157,14 +158,23 @@ impl WeightPanel {
     }
 }
 
-/// Convergence lines of a fitted model, one per machine.
+/// Convergence lines of a fitted model, one per weight vector.
 pub fn trace_lines(method: &str, model: &Model) -> Vec<TraceLine> {
-    let several = model.machines.len() > 1;
+    let vectors = own_weights(model);
+    let several = vectors.len() > 1;
     let line = |(name, machine): (String, &Machine)| TraceLine {
         method: if several { format!("{method}, {name}") } else { method.into() },
         records: machine.trace.clone(),
     };
-    model.machine_names().into_iter().zip(&model.machines).map(line).collect()
+    vectors.into_iter().map(line).collect()
+}
+
+/// Machines with weights of their own, or the first one for all that share theirs.
+fn own_weights(model: &Model) -> Vec<(String, &Machine)> {
+    if model.shared.is_some() {
+        return model.machines.first().map(|m| ("all machines".to_string(), m)).into_iter().collect();
+    }
+    model.machine_names().into_iter().zip(&model.machines).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,358 @@
+//! The certificate of a saved model, recomputed from its training data.
+//!
+//! Nothing is solved. The kernel terms are built anew from the rows and the model's own request, the stored multipliers a, weights θ and
+//! biases b are put back, and every number that the certificate rests on is computed again:
+//!
+//! - the objective at (θ, a, b), with θ checked to lie in its set: an upper bound on the optimum;
+//! - A(a) − ½·support(s), with a checked to be feasible: a lower bound;
+//! - the decision values K_θ a + b on the training rows, which the model's stored functions must reproduce.
+//!
+//! A fit may have stated a better lower bound than this: the level method combines several dual vectors, and the file keeps one.
+
+use rayon::prelude::*;
+
+use super::{MethodSpec, Prepared, TrainSpec};
+use crate::{
+    Error, Model, Result,
+    data::{Dataset, Target},
+    gram::GramSource,
+    kernels::{Function, KernelSpec},
+    linalg::{Matrix, dot},
+    machine::Task,
+    model::{Certificate, Input, Machine, Task as Prediction},
+    trace::relative_gap,
+    weights::{ElasticNet, WeightSet},
+};
+
+/// Objectives that agree to this, relative to their size, are the same.
+pub const SAME_OBJECTIVE: f64 = 1e-6;
+/// Training data that agree to this, relative to their size, are the same: what rounding in another place may change.
+const SAME_DATA: f64 = 1e-9;
+/// Slack in the constraints on θ and a: rounding.
+const FEASIBLE: f64 = 1e-8;
+/// Decision values that agree to this, relative to the largest, are the same: low-rank functions of new points go through a triangular
+/// solve, and kernels stored in single precision are rounded.
+const SAME_DECISION: f64 = 1e-5;
+
+/// What a certificate is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verification {
+    /// What the model says of itself.
+    pub stated: Certificate,
+    /// What its weights, multipliers and biases prove on these rows; status and iterations are the stated ones.
+    pub recomputed: Certificate,
+    /// The largest difference between the stored decision functions and K_θ a + b on the training rows, relative to the largest value.
+    pub drift: f64,
+    /// What does not hold, in plain words.
+    pub findings: Vec<String>,
+    /// Is there nothing to find?
+    pub agrees: bool,
+}
+
+/// Recomputes the certificate of `model` from the rows it was fitted on. Rows that cannot be those are an error; rows that can, and for
+/// which the certificate does not hold, are a [`Verification`] that does not agree.
+pub fn verify(model: &Model, data: &Dataset, target: &Target, sample_weight: Option<&[f64]>) -> Result<Verification> {
+    let spec: TrainSpec = serde_json::from_value(model.spec.clone())
+        .map_err(|e| Error::data("model", format!("its request cannot be read ({e})"), "fit it again"))?;
+    same_classes(model, target)?;
+    let prepared = Prepared::from_table(data, target, sample_weight, &spec)?;
+    if prepared.samples.kept.len() != model.n_samples {
+        return Err(other_rows(format!("{} rows, and the fit had {}", prepared.samples.kept.len(), model.n_samples)));
+    }
+    same_input(&model.input, &prepared.input)?;
+    if let Some(x) = &prepared.table {
+        same_rows(model, x, &prepared.samples.kept)?;
+    }
+    let decision = model.decision(&data.select(&prepared.samples.kept))?;
+    Checked::new(&prepared, &spec, model)?.verification(model, &decision)
+}
+
+/// The stored solution on these rows.
+struct Checked<'a> {
+    spec: &'a TrainSpec,
+    /// Of each machine.
+    parts: Vec<CheckedPart>,
+    /// Do machines share their weights?
+    shared: bool,
+    /// Objective of the best constants: the scale of relative quantities.
+    scale: f64,
+    findings: Vec<String>,
+}
+
+struct CheckedPart {
+    /// θ as the method saw it: of groups, where kernels share weights.
+    theta: Vec<f64>,
+    /// K_θ a + b, all rows.
+    decision: Vec<f64>,
+    /// Σ c ℓ.
+    loss: f64,
+    /// ½ aᵀ K_θ a.
+    half_norm: f64,
+    /// A(a); −∞ where a is not feasible.
+    dual_sum: f64,
+    /// s.
+    quad_forms: Vec<f64>,
+    /// ½ (s + residual ‖a‖²).
+    slope: Vec<f64>,
+}
+
+impl<'a> Checked<'a> {
+    fn new(prepared: &Prepared, spec: &'a TrainSpec, model: &Model) -> Result<Self> {
+        let fitting = prepared.samples.fitting(spec)?;
+        let tasks = prepared.samples.machines(spec)?;
+        if tasks.len() != model.machines.len() {
+            return Err(other_rows(format!("{} machines, and the fit had {}", tasks.len(), model.machines.len())));
+        }
+        let grouped = prepared.groups(spec)?;
+        let grams: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
+        let (parts, shared) = (Vec::new(), model.shared.is_some());
+        let mut checked = Self { spec, parts, shared, scale: 0.0, findings: Vec::new() };
+        for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names()) {
+            let a = multipliers(machine, &prepared.samples.kept)?;
+            let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
+            let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
+            checked.scale += fitted.constant_objective();
+            let theta = match &grouped {
+                None => Some(machine.weights.clone()),
+                Some(groups) => groups.contract(&machine.weights),
+            };
+            let Some(theta) = theta else {
+                return Err(Error::data("model", "kernels that share a weight have different ones", "fit it again"));
+            };
+            checked.findings.extend(infeasible_weights(&spec.method, &theta)?.map(|f| format!("{name}: {f}")));
+            checked.findings.extend(infeasible_multipliers(&fitted, &a, &rows).map(|f| format!("{name}: {f}")));
+            checked.parts.push(CheckedPart::new(grams, theta, machine.intercept, &fitted, &a, &rows));
+        }
+        Ok(checked)
+    }
+
+    fn verification(mut self, model: &Model, decision: &Matrix) -> Result<Verification> {
+        let stated = model.certificate();
+        let drift = self.drift(decision);
+        let (primal, dual) = (self.sum(Self::objective)?, self.sum(Self::lower_bound)?);
+        let gap = if dual.is_nan() { f64::NAN } else { relative_gap(primal, dual, self.scale) };
+        let recomputed = Certificate { primal, dual, gap, ..stated };
+        let size = stated.primal.abs().max(primal.abs()).max(1e-12 * self.scale);
+        let differs = (stated.primal - primal).abs();
+        if differs.is_nan() || differs > SAME_OBJECTIVE * size {
+            self.findings
+                .push(format!("the objective is {primal:.9e} on these rows, and {:.9e} is stated", stated.primal));
+        }
+        for (name, bound) in [("recomputed", dual), ("stated", stated.dual)] {
+            if bound > primal + SAME_OBJECTIVE * size {
+                self.findings.push(format!("the {name} lower bound {bound:.9e} lies above the objective {primal:.9e}"));
+            }
+        }
+        if drift.is_nan() || drift > SAME_DECISION {
+            self.findings.push(format!("the stored decision functions differ from the certified ones by {drift:.1e}"));
+        }
+        Ok(Verification { stated, recomputed, drift, agrees: self.findings.is_empty(), findings: self.findings })
+    }
+
+    /// Σ of `f` over what was fitted together.
+    fn sum(&self, f: impl Fn(&Self, &[CheckedPart]) -> Result<f64>) -> Result<f64> {
+        let together = if self.shared { self.parts.len() } else { 1 };
+        self.parts.chunks(together).map(|parts| f(self, parts)).sum()
+    }
+
+    fn objective(&self, parts: &[CheckedPart]) -> Result<f64> {
+        let _ = self;
+        Ok(parts.iter().map(|p| p.loss + p.half_norm).sum())
+    }
+
+    /// A(a) − ½·support(s).
+    fn lower_bound(&self, parts: &[CheckedPart]) -> Result<f64> {
+        let theta = &parts[0].theta;
+        let slope: Vec<f64> = (0..theta.len()).map(|t| parts.iter().map(|p| p.slope[t]).sum()).collect();
+        let dual_sum: f64 = parts.iter().map(|p| p.dual_sum).sum();
+        Ok(match (set(&self.spec.method)?, &self.spec.method) {
+            (_, MethodSpec::Smkl { .. }) => f64::NAN,
+            (Some(set), _) => dual_sum - set.support(&slope),
+            (None, _) => dual_sum - dot(theta, &slope),
+        })
+    }
+
+    fn drift(&self, stored: &Matrix) -> f64 {
+        let largest = self.parts.iter().flat_map(|p| &p.decision).fold(1.0, |m: f64, d| m.max(d.abs()));
+        let differences = self
+            .parts
+            .iter()
+            .enumerate()
+            .flat_map(|(k, part)| part.decision.iter().enumerate().map(move |(i, d)| (d - stored[(i, k)]).abs()));
+        differences.fold(0.0, f64::max) / largest
+    }
+}
+
+impl CheckedPart {
+    fn new(grams: &dyn GramSource, theta: Vec<f64>, bias: f64, task: &Task<'_>, a: &[f64], rows: &[usize]) -> Self {
+        let n = a.len();
+        let active: Vec<usize> = (0..theta.len()).filter(|&t| theta[t] != 0.0).collect();
+        let products: Vec<Vec<f64>> = active
+            .par_iter()
+            .map(|&t| {
+                let mut out = vec![0.0; n];
+                grams.apply(t, a, &mut out);
+                out
+            })
+            .collect();
+        let mut f = vec![0.0; n];
+        for (t, product) in active.iter().zip(&products) {
+            f.iter_mut().zip(product).for_each(|(f, v)| *f += theta[*t] * v);
+        }
+        let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
+        let (own_f, own_a) = (pick(&f), pick(a));
+        let feasible = infeasible_multipliers(task, a, rows).is_none();
+        let quad_forms = grams.quad_forms(a);
+        let square = dot(a, a);
+        Self {
+            loss: task.loss.total(task.y, &own_f, bias, task.cost),
+            half_norm: 0.5 * dot(&own_a, &own_f),
+            dual_sum: if feasible { task.loss.dual_sum(task.y, &own_a, task.cost) } else { f64::NEG_INFINITY },
+            slope: quad_forms.iter().enumerate().map(|(t, s)| 0.5 * (s + grams.residual(t) * square)).collect(),
+            quad_forms,
+            decision: f.iter().map(|f| f + bias).collect(),
+            theta,
+        }
+    }
+}
+
+/// The multipliers of the kept rows.
+fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
+    let mut a = vec![0.0; kept.len()];
+    for (row, value) in machine.support.iter().zip(&machine.dual_coef) {
+        let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;
+        a[at] = *value;
+    }
+    Ok(a)
+}
+
+/// Where weights may lie; `None` for methods that fix or penalise them instead.
+fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
+    Ok(match *method {
+        MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
+        MethodSpec::Lp { p, .. } => Some(Box::new(ElasticNet::new(0.0, p)?)),
+        MethodSpec::Uniform {} | MethodSpec::Single { .. } | MethodSpec::Smkl { .. } => None,
+    })
+}
+
+fn infeasible_weights(method: &MethodSpec, theta: &[f64]) -> Result<Option<String>> {
+    if let Some(t) = theta.iter().position(|t| !t.is_finite() || *t < 0.0) {
+        return Ok(Some(format!("the weight of kernel {} is {}", t + 1, theta[t])));
+    }
+    let load = set(method)?.map_or(0.0, |set| set.load(theta));
+    if load > 1.0 + FEASIBLE {
+        return Ok(Some(format!("the weights fill {load:.9} of their constraint")));
+    }
+    let equal = 1.0 / theta.len() as f64;
+    Ok(match method {
+        MethodSpec::Uniform {} if theta.iter().any(|t| (t - equal).abs() > FEASIBLE * equal) => {
+            Some("the weights are not all equal".into())
+        }
+        MethodSpec::Single { .. } if theta.iter().filter(|t| **t != 0.0).ne([&1.0]) => {
+            Some("the weights are not those of one kernel".into())
+        }
+        _ => None,
+    })
+}
+
+fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<String> {
+    let outside = |k: &usize| {
+        let (low, high) = task.loss.dual_interval(task.y[*k]);
+        let share = a[rows[*k]] / task.cost[*k];
+        share.is_nan() || share < low - FEASIBLE || share > high + FEASIBLE
+    };
+    if let Some(k) = (0..rows.len()).find(outside) {
+        return Some(format!("the multiplier of row {} is outside its bounds", rows[k] + 1));
+    }
+    if a.iter().enumerate().any(|(i, a)| *a != 0.0 && rows.binary_search(&i).is_err()) {
+        return Some("a row of another class has a multiplier".into());
+    }
+    let (sum, size) = (a.iter().sum::<f64>(), a.iter().map(|a| a.abs()).sum::<f64>());
+    (task.intercept && sum.abs() > FEASIBLE * size).then(|| format!("the multipliers add up to {sum:.1e}, not to 0"))
+}
+
+fn other_rows(problem: impl Into<String>) -> Error {
+    let problem = format!("these are not the rows the model was fitted on: {}", problem.into());
+    Error::data("data", problem, "give the training rows, in their order, with the same target and weights")
+}
+
+fn same_classes(model: &Model, target: &Target) -> Result<()> {
+    match (&model.task, target) {
+        (Prediction::Classification { classes, .. }, Target::Classes { names, .. }) if classes != names => {
+            Err(other_rows(format!("classes {}, and the fit had {}", names.join(", "), classes.join(", "))))
+        }
+        (Prediction::Classification { .. }, Target::Classes { .. }) | (Prediction::Regression, Target::Values(_)) => {
+            Ok(())
+        }
+        _ => Err(other_rows("classes on one side and numbers on the other")),
+    }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME_DATA * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
+}
+
+fn same_input(stored: &Input, now: &Input) -> Result<()> {
+    let (
+        Input::Table { columns, standardizer, kernels },
+        Input::Table { columns: new_columns, standardizer: new_standardizer, kernels: new_kernels },
+    ) = (stored, now)
+    else {
+        return Err(Error::data(
+            "model",
+            "it was fitted on ready-made kernels",
+            "its certificate cannot be recomputed from a table",
+        ));
+    };
+    if columns != new_columns {
+        return Err(other_rows(format!("columns {}, and the fit had {}", new_columns.join(", "), columns.join(", "))));
+    }
+    if let (Some(old), Some(new)) = (standardizer, new_standardizer) {
+        for (j, name) in columns.iter().enumerate() {
+            // A mean is known to rounding of the column's own scale.
+            if (old.mean[j] - new.mean[j]).abs() > SAME_DATA * (old.scale[j] + old.mean[j].abs()) {
+                return Err(other_rows(format!("column `{name}` has mean {}, and had {}", new.mean[j], old.mean[j])));
+            }
+            if !close(old.scale[j], new.scale[j]) {
+                let (new, old) = (new.scale[j], old.scale[j]);
+                return Err(other_rows(format!("column `{name}` has deviation {new}, and had {old}")));
+            }
+        }
+    }
+    let same = |(a, b): (&KernelSpec, &KernelSpec)| a.columns == b.columns && same_function(a.function, b.function);
+    if kernels.len() != new_kernels.len() || !kernels.iter().zip(new_kernels).all(same) {
+        let odd = kernels.iter().zip(new_kernels).find(|pair| !same(*pair));
+        let detail = odd.map_or_else(
+            || format!("{} kernels, and the fit had {}", new_kernels.len(), kernels.len()),
+            |(old, new)| format!("they give the kernel {}, and the fit had {}", new.name, old.name),
+        );
+        return Err(other_rows(detail));
+    }
+    Ok(())
+}
+
+fn same_function(a: Function, b: Function) -> bool {
+    match (a, b) {
+        (Function::Rbf { width: a }, Function::Rbf { width: b })
+        | (Function::Laplace { width: a }, Function::Laplace { width: b }) => close(a, b),
+        _ => a == b,
+    }
+}
+
+/// The rows the model keeps must stand in the data where it says.
+fn same_rows(model: &Model, x: &Matrix, kept: &[usize]) -> Result<()> {
+    let (columns, stored) = (model.predictor.columns(), model.predictor.rows());
+    for (k, row) in model.predictor.row_ids().iter().enumerate() {
+        let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;
+        // Standardised values: a column's scale is 1, or the user's own where columns are used as they are.
+        let differs = |j: &usize| {
+            let (old, new) = (stored[(k, *j)], x[(at, columns[*j])]);
+            (old - new).abs() > SAME_DATA * (1.0 + old.abs()) && !close(old, new)
+        };
+        if let Some(j) = (0..columns.len()).find(differs) {
+            let Input::Table { columns: names, .. } = &model.input else { continue };
+            return Err(other_rows(format!("row {} differs in column `{}`", row + 1, names[columns[j]])));
+        }
+    }
+    Ok(())
+}

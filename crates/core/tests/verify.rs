@@ -1,0 +1,150 @@
+//! A saved certificate holds on its own rows and on no others.
+
+use mercer::{
+    Model, TrainSpec,
+    data::{Dataset, Rng, Target, synthetic},
+    kernels::Normalize,
+    linalg::Matrix,
+    methods::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, Storage, Verification, verify},
+    model::Scheme,
+    trace::Silent,
+};
+
+fn spec(method: MethodSpec) -> TrainSpec {
+    let kernels = "rbf(auto), poly(1..2) on all; rbf(1), linear on each".into();
+    TrainSpec { method, kernels, c: 5.0, ..TrainSpec::default() }
+}
+
+fn gmkl() -> TrainSpec {
+    spec(MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto })
+}
+
+fn fit(data: &Dataset, target: &Target, weight: Option<&[f64]>, spec: &TrainSpec) -> Model {
+    let model = mercer::train(data, target, weight, spec, &mut Silent).unwrap();
+    // What is verified is what a file says.
+    Model::from_bytes(&model.to_bytes().unwrap()).unwrap()
+}
+
+fn holds(data: &Dataset, target: &Target, spec: &TrainSpec) -> Verification {
+    let found = verify(&fit(data, target, None, spec), data, target, None).unwrap();
+    assert!(found.agrees && found.findings.is_empty(), "{spec:?}: {found:?}");
+    found
+}
+
+fn three_classes(n: usize) -> (Dataset, Target) {
+    let mut rng = Rng::new(4);
+    let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
+    let x = labels.iter().flat_map(|&l| [l as f64 + rng.normal(), (l * l) as f64 - rng.normal()]).collect();
+    let names = ["a", "b", "c"].map(String::from).to_vec();
+    (Dataset::new(Matrix::new(n, 2, x).unwrap(), vec![]).unwrap(), Target::Classes { names, labels })
+}
+
+#[test]
+fn every_convex_certificate_holds_and_one_vector_proves_most_of_it() {
+    let (x, y) = synthetic::toy1(60, 3);
+    let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
+    let methods = || ["uniform", "gmkl"].map(|name| MethodSpec::named(name).unwrap());
+    for method in methods() {
+        for storage in [Storage::Dense, Storage::DenseF32, Storage::LowRank, Storage::Auto] {
+            for loss in [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared] {
+                let spec = TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) };
+                let found = holds(&x, &y, &spec);
+                assert!(found.recomputed.gap < 20.0 * spec.tol, "{spec:?}: {found:?}");
+            }
+            for loss in [LossName::EpsilonInsensitive, LossName::Squared] {
+                let found = holds(&u, &v, &TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) });
+                assert!(found.recomputed.gap < 20e-3, "{loss:?} {storage:?}: {found:?}");
+            }
+        }
+        for normalize in [Normalize::Trace, Normalize::Spherical, Normalize::Center, Normalize::None] {
+            let c = if normalize == Normalize::Trace { 500.0 } else { 5.0 };
+            holds(&x, &y, &TrainSpec { normalize, c, standardize: false, ..spec(method.clone()) });
+        }
+    }
+}
+
+#[test]
+fn several_machines_and_weighted_rows_hold() {
+    let (x, y) = three_classes(60);
+    for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
+        for (shared_weights, fit_intercept) in [(false, true), (true, true), (false, false), (true, false)] {
+            let found = holds(&x, &y, &TrainSpec { multi_class, shared_weights, fit_intercept, ..gmkl() });
+            assert!(found.recomputed.gap < 0.02, "{multi_class:?} {shared_weights}: {found:?}");
+        }
+    }
+    for method in ["uniform", "gmkl"].map(|name| MethodSpec::named(name).unwrap()) {
+        // 3 kernels on all columns, 2 on each of two.
+        let penalties = Some(vec![1.0, 2.0, 0.5, 1.0, 1.0, 3.0, 1.0]);
+        let kernels = "rbf(1), poly(1..2) on all; rbf(1), linear on each".to_string();
+        for group_by in [GroupBy::None, GroupBy::Scope] {
+            holds(
+                &x,
+                &y,
+                &TrainSpec { kernels: kernels.clone(), group_by, penalties: penalties.clone(), ..spec(method.clone()) },
+            );
+        }
+    }
+    let weight: Vec<f64> = (0..60).map(|i| [0.0, 1.0, 2.5, 1.0][i % 4]).collect();
+    let model = fit(&x, &y, Some(&weight), &TrainSpec { class_weight: ClassWeight::Balanced, ..gmkl() });
+    assert!(verify(&model, &x, &y, Some(&weight)).unwrap().agrees);
+    let message = verify(&model, &x, &y, None).unwrap_err().to_string();
+    assert!(message.contains("60 rows, and the fit had 45"), "{message}");
+    let heavier: Vec<f64> = weight.iter().map(|w| 1.5 * w).collect();
+    assert!(!verify(&model, &x, &y, Some(&heavier)).unwrap().agrees);
+}
+
+fn with_value(data: &Dataset, row: usize, column: usize, value: f64) -> Dataset {
+    let mut x = data.features().clone();
+    x[(row, column)] = value;
+    Dataset::new(x, data.columns().to_vec()).unwrap()
+}
+
+#[test]
+fn other_rows_are_refused_and_named() {
+    let (x, y) = synthetic::toy1(50, 5);
+    let refused = |spec: &TrainSpec, x2: &Dataset, y2: &Target| {
+        verify(&fit(&x, &y, None, spec), x2, y2, None).unwrap_err().to_string()
+    };
+    let changed = with_value(&x, 7, 2, x.features()[(7, 2)] + 0.25);
+    let message = refused(&gmkl(), &changed, &y);
+    assert!(message.contains("not the rows the model was fitted on: column `x3` has mean"), "{message}");
+    // Without standardisation the model's own rows tell.
+    let plain = TrainSpec { standardize: false, kernels: "rbf(2) on all".into(), ..gmkl() };
+    let support = fit(&x, &y, None, &plain).predictor.row_ids()[0];
+    let message = refused(&plain, &with_value(&x, support, 2, 9.0), &y);
+    assert!(message.contains(&format!("row {} differs in column `x3`", support + 1)), "{message}");
+    let order: Vec<usize> = (0..50).rev().collect();
+    let message = refused(&gmkl(), &x.select(&order), &y.select(&order));
+    assert!(message.contains("differs in column"), "{message}");
+    let fewer: Vec<usize> = (0..49).collect();
+    assert!(refused(&gmkl(), &x.select(&fewer), &y.select(&fewer)).contains("49 rows, and the fit had 50"));
+    let Target::Classes { labels, .. } = &y else { panic!("toy1 has classes") };
+    let renamed = Target::Classes { names: vec!["no".into(), "yes".into()], labels: labels.clone() };
+    assert!(refused(&gmkl(), &x, &renamed).contains("classes no, yes"));
+    assert!(refused(&gmkl(), &x, &Target::Values(vec![0.0; 50])).contains("numbers on the other"));
+}
+
+#[test]
+fn a_certificate_that_does_not_hold_is_found_out() {
+    let (x, y) = synthetic::toy1(50, 6);
+    let model = fit(&x, &y, None, &gmkl());
+    let Target::Classes { names, mut labels } = y.clone() else { panic!("toy1 has classes") };
+    let row = model.machines[0].support[0];
+    labels[row] = 1 - labels[row];
+    let found = verify(&model, &x, &Target::Classes { names, labels }, None).unwrap();
+    assert!(!found.agrees && found.findings.iter().any(|f| f.contains("objective")), "{found:?}");
+    assert!(found.findings.iter().any(|f| f.contains(&format!("multiplier of row {}", row + 1))), "{found:?}");
+    let told = |alter: &dyn Fn(&mut Model)| {
+        let mut altered = model.clone();
+        alter(&mut altered);
+        let found = verify(&altered, &x, &y, None).unwrap();
+        assert!(!found.agrees);
+        found.findings.join("; ")
+    };
+    assert!(told(&|m| m.machines[0].weights.iter_mut().for_each(|w| *w *= 1.1)).contains("of their constraint"));
+    assert!(told(&|m| m.machines[0].weights[0] = -1.0).contains("weight of kernel 1 is -1"));
+    assert!(told(&|m| m.machines[0].dual_coef[0] *= 0.5).contains("add up to"));
+    assert!(told(&|m| m.machines[0].intercept += 0.1).contains("decision functions"));
+    assert!(told(&|m| m.machines[0].certificate.primal *= 0.999).contains("is stated"));
+    assert!(told(&|m| m.machines[0].certificate.dual *= 1.1).contains("stated lower bound"));
+}

@@ -1,0 +1,122 @@
+"""The methods against each other: equal problems have equal optima, sparse ones are sparse."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from conftest import BANK, multiplicative, numpy_bank
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from mercer import (
+    GMKLClassifier,
+    GMKLRegressor,
+    LpMKLClassifier,
+    LpMKLRegressor,
+    SingleKernelClassifier,
+    SingleKernelRegressor,
+    SMKLClassifier,
+    SMKLRegressor,
+    UniformMKLClassifier,
+    UniformMKLRegressor,
+)
+
+TIGHT = {"tol": 1e-7, "max_iter": 5000}
+PAIRED = [(LpMKLClassifier, GMKLClassifier, UniformMKLClassifier), (LpMKLRegressor, GMKLRegressor, UniformMKLRegressor)]
+
+
+@pytest.fixture
+def noisy():
+    """The class depends on the first two of ten columns."""
+    rng = np.random.default_rng(21)
+    X = rng.normal(size=(150, 10))
+    return X, (X[:, 0] ** 2 + X[:, 1] + 0.2 * rng.normal(size=150) > 1).astype(int)
+
+
+def data(Estimator, binary, regression):
+    return binary if Estimator.__name__.endswith("Classifier") else regression
+
+
+@pytest.mark.parametrize(("Lp", "GMKL", "Uniform"), PAIRED)
+def test_lp_meets_its_neighbours(Lp, GMKL, Uniform, binary, regression):
+    X, y = data(Lp, binary, regression)
+    for p, v in [(2.0, 0.0), (1.0, 1.0)]:
+        lp, gmkl = Lp(BANK, p=p, C=4, **TIGHT).fit(X, y), GMKL(BANK, v=v, C=4, **TIGHT).fit(X, y)
+        assert_allclose(lp.primal_objective_, gmkl.primal_objective_, rtol=3e-7)
+        assert_allclose((lp.kernel_weights_**p).sum(), 1, atol=1e-6)
+    lp, uniform = Lp(BANK, p=math.inf, C=4, **TIGHT).fit(X, y), Uniform(BANK, C=16, **TIGHT).fit(X, y)
+    assert_array_equal(lp.kernel_weights_, 1)
+    assert_allclose(4 * lp.primal_objective_, uniform.primal_objective_, rtol=3e-7)
+
+
+@pytest.mark.parametrize("solver", ["auto", "alternating", "reduced_gradient", "silp"])
+def test_roads_to_l1_meet(solver, binary):
+    X, y = binary
+    level = LpMKLClassifier(BANK, p=1, C=4, solver="level", **TIGHT).fit(X, y)
+    other = LpMKLClassifier(BANK, p=1, C=4, solver=solver, tol=1e-5, max_iter=5000).fit(X, y)
+    assert_allclose(other.primal_objective_, level.primal_objective_, rtol=1e-5)
+
+
+def test_weights_even_out_as_p_grows(binary):
+    X, y = binary
+    spread = [
+        np.ptp(LpMKLClassifier(BANK, p=p, C=4, tol=1e-5).fit(X, y).kernel_weights_) for p in (1, 1.5, 4, math.inf)
+    ]
+    assert spread == sorted(spread, reverse=True) and spread[-1] == 0
+
+
+def test_grid_search_over_p(binary):
+    X, y = binary
+    search = GridSearchCV(LpMKLClassifier(BANK), {"p": [1, 1.5, 2, math.inf], "C": [1, 10]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.75 and not np.isnan(search.cv_results_["mean_test_score"]).any()
+
+
+def test_single_is_svc_on_one_kernel(binary):
+    X, y = binary
+    clf = SingleKernelClassifier(BANK, C=4, standardize=False, tol=1e-9).fit(X, y)
+    assert sorted(clf.kernel_weights_) == [0, 0, 0, 1]
+    K = (multiplicative(numpy_bank(X, X), numpy_bank(X, X)) * clf.kernel_weights_).sum(axis=-1)
+    svc = SVC(kernel="precomputed", C=4, tol=1e-10).fit(K, y)
+    assert_allclose(clf.decision_function(X), svc.decision_function(K), atol=1e-3)
+
+
+def test_single_finds_the_kernel_that_matters(binary, regression):
+    X, y = regression
+    reg = SingleKernelRegressor("rbf(0.5) on each", C=10).fit(np.column_stack([X[:, 1], X[:, 0]]), np.sin(2 * X[:, 0]))
+    assert_array_equal(reg.kernel_weights_, [0, 1])
+    X, y = binary
+    same = [SingleKernelClassifier(BANK, random_state=r).fit(X, y) for r in (None, 0, np.random.RandomState(3), 5)]
+    assert_array_equal(same[0].decision_function(X), same[1].decision_function(X))
+    assert all(clf.score(X, y) > 0.8 for clf in same)
+    stack = numpy_bank(X, X)
+    ready = SingleKernelClassifier("precomputed").fit(stack, y)
+    assert sorted(ready.kernel_weights_) == [0, 0, 0, 1] and ready.score(stack, y) > 0.8
+
+
+def test_smkl_is_stationary_and_sparser_than_l1(noisy):
+    X, y = noisy
+    bank = "rbf(0.5|1|2), poly(1..2) on each"
+    smkl = SMKLClassifier(bank, C=10).fit(X, y)
+    l1 = LpMKLClassifier(bank, p=1, C=10).fit(X, y)
+    assert smkl.status_ == "stationary"
+    assert math.isnan(smkl.duality_gap_) and math.isnan(smkl.dual_objective_) and math.isfinite(smkl.primal_objective_)
+    assert 0 < (smkl.kernel_weights_ > 0).sum() < (l1.kernel_weights_ > 0).sum()
+    assert smkl.score(X, y) > 0.9
+    objectives = [record["objective"] for record in smkl.trace_]
+    # "Never rises" means up to the accuracy of the machine, a tenth of tol.
+    assert all(b <= a + 1e-4 * abs(a) for a, b in pairwise(objectives))
+
+
+def test_smkl_with_the_mkl_term_alone_is_l1(binary):
+    X, y = binary
+    smkl = SMKLClassifier(BANK, penalty="mkl", C=4, tol=1e-6, max_iter=5000).fit(X, y)
+    l1 = LpMKLClassifier(BANK, p=1, C=4, **TIGHT).fit(X, y)
+    assert_allclose(smkl.primal_objective_, l1.primal_objective_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("Estimator", [SMKLClassifier, SMKLRegressor, SingleKernelClassifier, SingleKernelRegressor])
+def test_defaults_work_untuned(Estimator, binary, regression):
+    X, y = data(Estimator, binary, regression)
+    assert Estimator().fit(X, y).score(X, y) > 0.8

@@ -155,9 +155,15 @@ impl<'a> Checked<'a> {
         self.parts.chunks(together).map(|parts| f(self, parts)).sum()
     }
 
+    /// Σ c ℓ + ½ aᵀK_θ a, or Σ c ℓ + g(r) with r = θ² s where weights are penalised instead of constrained.
     fn objective(&self, parts: &[CheckedPart]) -> Result<f64> {
-        let _ = self;
-        Ok(parts.iter().map(|p| p.loss + p.half_norm).sum())
+        let loss: f64 = parts.iter().map(|p| p.loss).sum();
+        let MethodSpec::Smkl { penalty, eps } = &self.spec.method else {
+            return Ok(loss + parts.iter().map(|p| p.half_norm).sum::<f64>());
+        };
+        let theta = &parts[0].theta;
+        let r = |t: usize| theta[t] * theta[t] * parts.iter().map(|p| p.quad_forms[t]).sum::<f64>();
+        Ok(loss + Penalty::parse(penalty, *eps)?.value(&(0..theta.len()).map(r).collect::<Vec<_>>()))
     }
 
     /// A(a) − ½·support(s).

@@ -7,7 +7,7 @@ use mercer::{
     linalg::Matrix,
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, SmoothLoss, Squared, SquaredHinge},
     machine::{Fitting, Task},
-    weights::{ElasticNet, Separable},
+    weights::{ElasticNet, LpBall, Separable},
 };
 
 /// Every loss with its machine, once per interesting parameter.
@@ -91,6 +91,9 @@ pub fn all_weight_sets() -> Vec<(String, Box<dyn Separable>)> {
         for p in [1.3, 2.0, 4.0] {
             out.push((format!("elastic net v={v} p={p}"), Box::new(ElasticNet::new(v, p).unwrap())));
         }
+    }
+    for p in [1.0, 1.001, 1.05, 1.2, 4.0 / 3.0, 2.0, 4.0, 16.0, f64::INFINITY] {
+        out.push((format!("ball p={p}"), Box::new(LpBall::new(p).unwrap())));
     }
     out
 }

@@ -66,15 +66,15 @@ impl Cuts {
         (value - set.support(&slope), value, slope)
     }
 
-    /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it.
-    pub fn bound(&self, set: &dyn Separable, near: &[f64], accuracy: f64) -> Vec<f64> {
-        let mut mu = InteriorPoint::new(self, set, near, None, accuracy).run().0;
+    /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it, and the θ where the highest cut is lowest.
+    pub fn bound(&self, set: &dyn Separable, near: &[f64], accuracy: f64) -> (Vec<f64>, Vec<f64>) {
+        let (mut mu, theta) = InteriorPoint::new(self, set, near, None, accuracy).run();
         let total: f64 = mu.iter().sum();
         if !total.is_finite() || total <= 0.0 {
-            return vec![1.0 / mu.len() as f64; mu.len()];
+            return (vec![1.0 / mu.len() as f64; mu.len()], theta);
         }
         mu.iter_mut().for_each(|m| *m /= total);
-        mu
+        (mu, theta)
     }
 
     /// The point of the level set nearest to `centre`; cuts hold to within `accuracy`.

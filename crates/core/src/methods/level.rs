@@ -10,7 +10,13 @@ use super::{
     cuts::Cuts,
     evaluate::{Memory, Point, Problem, Run, active},
 };
-use crate::{Result, linalg::dot, model::Fit, trace::Observer, weights::Separable};
+use crate::{
+    Result,
+    linalg::dot,
+    model::Fit,
+    trace::Observer,
+    weights::{Separable, WeightSet},
+};
 
 /// Where the level lies between the bounds. The constant of the paper's rate is 4 at 0.3 and 101 at its 0.9.
 const LEVEL: f64 = 0.3;
@@ -47,7 +53,7 @@ pub fn fit(
         cuts.push(point.dual_sum, point.slope.clone(), point.duals());
         let mut mu = Vec::new();
         if !run.optimal() {
-            mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower));
+            mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower)).0;
             run.raise(cuts.aggregate(set, &mu).0);
             let average = cuts.average(&mu);
             let (value, slope) = run.cut(&average);
@@ -72,7 +78,7 @@ pub fn fit(
 
 /// Tiny weights are zeros, and the rest uses the whole of the constraint: both before the machine is solved, so the certificate
 /// speaks of exactly these weights.
-fn clean(set: &dyn Separable, mut theta: Vec<f64>) -> Vec<f64> {
+pub fn clean(set: &dyn WeightSet, mut theta: Vec<f64>) -> Vec<f64> {
     let largest = theta.iter().copied().fold(0.0, f64::max);
     theta.iter_mut().for_each(|t| *t = if *t <= ZERO * largest { 0.0 } else { *t });
     set.tighten(&mut theta);

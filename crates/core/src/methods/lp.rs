@@ -1,9 +1,41 @@
-//! Later.
-use super::Solver;
-use super::evaluate::{Memory, Problem};
-use crate::{Result, model::Fit, trace::Observer};
+//! ℓp-norm MKL.
+//!
+//! Solves  min over θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m,   θ ≥ 0, ‖θ‖_p ≤ 1, 1 ≤ p ≤ ∞.
+//! In: terms K_1..K_M, a task, p, a road.   Out: θ, a, b and a certified gap.   Paper: [Kloft2011]; page docs/methods/lp.md.
 
-/// Later.
-pub fn fit(_: &Problem<'_>, _p: f64, _: Solver, _: &mut Memory, _: &mut dyn Observer) -> Result<Fit> {
-    unimplemented!()
+use super::{
+    Solver, alternating,
+    evaluate::{Memory, Problem},
+    level, silp, simple_mkl, uniform,
+};
+use crate::{Error, Result, model::Fit, trace::Observer, weights::LpBall};
+
+/// Below this p alternation is slow and the level method is not.
+const SMALL: f64 = 1.2;
+/// Below this p, answers to dual vectors are all but vertices, and steps towards them kill weights that alternation cannot revive.
+const STEADY: f64 = 1.05;
+
+/// Minimises by the road asked for.
+pub fn fit(
+    problem: &Problem<'_>,
+    p: f64,
+    solver: Solver,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
+    let set = LpBall::new(p)?;
+    match solver {
+        Solver::ReducedGradient | Solver::Silp if p != 1.0 => Err(Error::param(
+            "solver",
+            "auto, level or alternating unless p = 1",
+            format!("one for p = 1 with p = {p}"),
+        )),
+        Solver::ReducedGradient => simple_mkl::fit(problem, &set, memory, observer),
+        Solver::Silp => silp::fit(problem, &set, memory, observer),
+        // More weight never hurts, so all weights are 1: one step on any road.
+        _ if p == f64::INFINITY => uniform::fit_at(problem, vec![1.0; problem.grams.n_terms()], memory, observer),
+        Solver::Auto if p < SMALL => level::fit(problem, &set, memory, observer),
+        Solver::Level => level::fit(problem, &set, memory, observer),
+        Solver::Auto | Solver::Alternating => alternating::fit(problem, &set, p >= STEADY, memory, observer),
+    }
 }

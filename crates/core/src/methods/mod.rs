@@ -8,6 +8,8 @@ mod level;
 mod lp;
 mod samples;
 mod search;
+mod silp;
+mod simple_mkl;
 mod single;
 mod smkl;
 mod smkl_linear;
@@ -44,7 +46,7 @@ impl MethodSpec {
                 let set = ElasticNet::new(v, p)?;
                 match solver {
                     Solver::Auto | Solver::Level => sparse_or_level(problem, &set, memory, observer),
-                    Solver::Alternating => alternating::fit(problem, &set, memory, observer),
+                    Solver::Alternating => alternating::fit(problem, &set, false, memory, observer),
                     Solver::ReducedGradient | Solver::Silp => {
                         Err(Error::param("solver", "level or alternating for gmkl", "one that needs p = 1"))
                     }

@@ -13,8 +13,8 @@ use crate::{
 pub(super) struct Samples {
     /// Their positions in what the user gave.
     pub kept: Vec<usize>,
-    target: Target,
-    weights: Vec<f64>,
+    pub target: Target,
+    pub weights: Vec<f64>,
 }
 
 impl Samples {
@@ -153,6 +153,15 @@ impl Samples {
                 })
                 .collect(),
         })
+    }
+
+    /// The samples `index`, counted among the kept ones.
+    pub fn select(&self, index: &[usize]) -> Self {
+        Self {
+            kept: index.iter().map(|&i| self.kept[i]).collect(),
+            target: self.target.select(index),
+            weights: index.iter().map(|&i| self.weights[i]).collect(),
+        }
     }
 
     pub fn prediction(&self, scheme: Scheme) -> Prediction {

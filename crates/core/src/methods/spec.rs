@@ -3,7 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::Penalty;
-use crate::{Error, Result, gram::Storage, kernels::Normalize, model::Scheme, weights::ElasticNet};
+use crate::{
+    Error, Result,
+    gram::Storage,
+    kernels::Normalize,
+    model::Scheme,
+    weights::{ElasticNet, LpBall},
+};
 
 /// How kernel weights are found: the names users type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -241,13 +247,16 @@ impl TrainSpec {
         for (t, eta) in self.penalties.iter().flatten().enumerate() {
             positive(&format!("penalties[{}]", t + 1), *eta)?;
         }
-        if let MethodSpec::Gmkl { v, p, .. } = self.method {
-            ElasticNet::new(v, p)?;
+        match &self.method {
+            MethodSpec::Gmkl { v, p, .. } => ElasticNet::new(*v, *p).map(|_| ()),
+            MethodSpec::Lp { p, .. } => LpBall::new(*p).map(|_| ()),
+            MethodSpec::Smkl { penalty, eps } => Penalty::parse(penalty, *eps).map(|_| ()),
+            MethodSpec::Single { folds, .. } if *folds < 2 => Err(Error::param("folds", "at least 2", folds)),
+            MethodSpec::Single { .. } if self.group_by != GroupBy::None || self.penalties.is_some() => {
+                Err(Error::param("group_by and penalties", "left out for single, which weighs no kernels", "given"))
+            }
+            _ => Ok(()),
         }
-        if let MethodSpec::Smkl { penalty, eps } = &self.method {
-            Penalty::parse(penalty, *eps)?;
-        }
-        Ok(())
     }
 
     /// Relative trace residual at which low-rank factors stop: small enough not to be seen in a gap of `tol` with large C, and never

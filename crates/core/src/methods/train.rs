@@ -5,8 +5,9 @@ mod estimates;
 use std::time::Instant;
 
 use super::{
-    GroupBy, LossName, Memory, Part, Problem, TrainSpec,
+    GroupBy, LossName, Memory, MethodSpec, Part, Problem, TrainSpec,
     samples::{MachineTask, Samples},
+    single,
 };
 use crate::{
     Error, Model, Result,
@@ -177,6 +178,10 @@ impl Prepared {
         };
         let groups = if spec.shared_weights { vec![parts] } else { parts.into_iter().map(|p| vec![p]).collect() };
         memories.resize(groups.len(), Memory::default());
+        if let MethodSpec::Single { folds, seed } = spec.method {
+            let theta = self.best_single(spec, folds, seed)?;
+            memories.iter_mut().for_each(|m| m.theta = Some(theta.clone()));
+        }
         let mut fits: Vec<Fit> = groups
             .into_iter()
             .zip(memories)
@@ -221,6 +226,17 @@ impl Prepared {
             }
         };
         Ok(Some(Groups::new(&self.grams, members)))
+    }
+
+    /// θ of the best single kernel by cross-validation.
+    fn best_single(&self, spec: &TrainSpec, folds: usize, seed: u64) -> Result<Vec<f64>> {
+        let rows = match (&self.table, &self.input) {
+            (Some(x), Input::Table { kernels, .. }) => single::Rows::Table(x, kernels),
+            _ => single::Rows::Ready(&self.grams),
+        };
+        let (mut options, _) = options(spec);
+        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
+        single::choose(&rows, &self.samples, spec, &options, (folds, seed))
     }
 
     fn assemble(&self, fits: Vec<Fit>, spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {

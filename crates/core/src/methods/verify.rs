@@ -11,7 +11,7 @@
 
 use rayon::prelude::*;
 
-use super::{MethodSpec, Prepared, TrainSpec};
+use super::{MethodSpec, Penalty, Prepared, TrainSpec};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Target},
@@ -21,7 +21,7 @@ use crate::{
     machine::Task,
     model::{Certificate, Input, Machine, Task as Prediction},
     trace::relative_gap,
-    weights::{ElasticNet, WeightSet},
+    weights::{ElasticNet, LpBall, WeightSet},
 };
 
 /// Objectives that agree to this, relative to their size, are the same.
@@ -236,7 +236,7 @@ fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
 fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
     Ok(match *method {
         MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
-        MethodSpec::Lp { p, .. } => Some(Box::new(ElasticNet::new(0.0, p)?)),
+        MethodSpec::Lp { p, .. } => Some(Box::new(LpBall::new(p)?)),
         MethodSpec::Uniform {} | MethodSpec::Single { .. } | MethodSpec::Smkl { .. } => None,
     })
 }

@@ -57,6 +57,46 @@ pub enum Task {
     Regression,
 }
 
+impl Task {
+    /// Predicted classes or values from decision values.
+    pub fn decide(&self, decision: &Matrix) -> Target {
+        match self {
+            Self::Regression => Target::Values(decision.column(0)),
+            Self::Classification { classes, .. } => {
+                let scores = self.class_scores(decision);
+                let pick = |row: &[f64]| match row {
+                    [d] => usize::from(*d > 0.0),
+                    _ => (0..row.len()).fold(0, |b, k| if row[k] > row[b] { k } else { b }),
+                };
+                let labels = (0..scores.rows()).map(|i| pick(scores.row(i))).collect();
+                Target::Classes { names: classes.clone(), labels }
+            }
+        }
+    }
+
+    /// One score per class (one in all for two classes): decision values themselves, or for pairs the votes of each class with the sum of
+    /// its confidences, squeezed into (−⅓, ⅓), to break ties.
+    pub fn class_scores(&self, decision: &Matrix) -> Matrix {
+        let Self::Classification { classes, scheme: Scheme::OneVsOne } = self else { return decision.clone() };
+        if classes.len() <= 2 {
+            return decision.clone();
+        }
+        let mut scores = Matrix::zeros(decision.rows(), classes.len());
+        for i in 0..decision.rows() {
+            let mut confidence = vec![0.0; classes.len()];
+            for ((low, high), d) in Scheme::pairs(classes.len()).into_iter().zip(decision.row(i)) {
+                scores[(i, if *d > 0.0 { high } else { low })] += 1.0;
+                confidence[high] += d;
+                confidence[low] -= d;
+            }
+            for (s, c) in scores.row_mut(i).iter_mut().zip(confidence) {
+                *s += c / (3.0 * (c.abs() + 1.0));
+            }
+        }
+        scores
+    }
+}
+
 /// How more than two classes become machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -254,40 +294,12 @@ impl Model {
 
     /// Predicted classes or values from decision values.
     pub fn decide(&self, decision: &Matrix) -> Target {
-        match &self.task {
-            Task::Regression => Target::Values(decision.column(0)),
-            Task::Classification { classes, .. } => {
-                let scores = self.class_scores(decision);
-                let pick = |row: &[f64]| match row {
-                    [d] => usize::from(*d > 0.0),
-                    _ => (0..row.len()).fold(0, |b, k| if row[k] > row[b] { k } else { b }),
-                };
-                let labels = (0..scores.rows()).map(|i| pick(scores.row(i))).collect();
-                Target::Classes { names: classes.clone(), labels }
-            }
-        }
+        self.task.decide(decision)
     }
 
-    /// One score per class (one in all for two classes): decision values themselves, or for pairs the votes of each class with the sum of
-    /// its confidences, squeezed into (−⅓, ⅓), to break ties.
+    /// See [`Task::class_scores`].
     pub fn class_scores(&self, decision: &Matrix) -> Matrix {
-        let Task::Classification { classes, scheme: Scheme::OneVsOne } = &self.task else { return decision.clone() };
-        if classes.len() <= 2 {
-            return decision.clone();
-        }
-        let mut scores = Matrix::zeros(decision.rows(), classes.len());
-        for i in 0..decision.rows() {
-            let mut confidence = vec![0.0; classes.len()];
-            for ((low, high), d) in Scheme::pairs(classes.len()).into_iter().zip(decision.row(i)) {
-                scores[(i, if *d > 0.0 { high } else { low })] += 1.0;
-                confidence[high] += d;
-                confidence[low] -= d;
-            }
-            for (s, c) in scores.row_mut(i).iter_mut().zip(confidence) {
-                *s += c / (3.0 * (c.abs() + 1.0));
-            }
-        }
-        scores
+        self.task.class_scores(decision)
     }
 
     /// Probabilities of the classes, `rows × classes`, from decision values: for classifiers with the logistic loss, whose decision values

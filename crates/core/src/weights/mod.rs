@@ -1,11 +1,13 @@
 //! The sets Θ of kernel weights. A set answers three questions, and every method and every certificate is built from them.
 
 mod elastic_net;
+mod lp_ball;
 mod root;
 
 use std::ops::Range;
 
 pub use elastic_net::ElasticNet;
+pub use lp_ball::LpBall;
 
 use crate::linalg::dot;
 

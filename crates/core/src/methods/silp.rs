@@ -28,7 +28,7 @@ pub fn fit(
         None => set.start(problem.grams.n_terms()),
     };
     loop {
-        // [Sonnenburg2006] Algorithm 1: the machine is the column generation step, …
+        // The machine is the column generation step, …
         let point = run.visit(theta, duals.as_deref())?;
         run.keep(&point);
         run.raise(point.lower_bound(set));

@@ -89,7 +89,7 @@ impl Search<'_> {
         self.run.record(active(&point.theta));
     }
 
-    /// [Rakotomamonjy2008] Algorithm 1, one pass of its outer loop.
+    /// SimpleMKL, one pass of its outer loop.
     fn step(&mut self, mut point: Point) -> Result<Point> {
         let mut direction = self.direction(&point);
         // No way down from here, or only the machine's inaccuracy hides it.
@@ -168,7 +168,7 @@ fn slope(point: &Point, direction: &[f64]) -> f64 {
     -dot(&point.slope, direction)
 }
 
-/// [Rakotomamonjy2008] (12): D_m = ∂J/∂θ_μ − ∂J/∂θ_m with μ the largest weight; 0 where θ_m = 0 would become negative.
+/// SimpleMKL: D_m = ∂J/∂θ_μ − ∂J/∂θ_m with μ the largest weight; 0 where θ_m = 0 would become negative.
 fn reduced_gradient(point: &Point) -> Vec<f64> {
     let reference = point.slope[largest(&point.theta)];
     let of = |(t, g): (&f64, &f64)| if *t == 0.0 && *g <= reference { 0.0 } else { g - reference };

@@ -59,6 +59,12 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Weights and multipliers of a run's best point, for the next fit to start from.
+    pub fn remember(&mut self, best: Option<&Point>) {
+        self.theta = best.map(|p| p.theta.clone());
+        self.duals = best.map(Point::duals);
+    }
+
     /// Prices times `factor`: multipliers scale with them, and A is homogeneous in (a, c), so A(a) scales by the factor and aᵀKa by its
     /// square. All bounds stay valid.
     pub fn rescale(&mut self, factor: f64) {

@@ -65,8 +65,7 @@ pub fn fit(
         run.record(active(&point.theta));
         if run.over() {
             polish(&mut run, set, cuts, &mu, &point)?;
-            memory.theta = run.best.as_ref().map(|p| p.theta.clone());
-            memory.duals = run.best.as_ref().map(Point::duals);
+            memory.remember(run.best.as_ref());
             return run.finish();
         }
         cuts.trim(set, &mu, MAX_CUTS);

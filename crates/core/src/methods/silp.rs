@@ -5,7 +5,7 @@
 //! In: terms K_1..K_M, a task, Θ.   Out: θ, a, b and a certified gap.   Page docs/methods/lp.md.
 
 use super::{
-    evaluate::{Memory, Point, Problem, Run, active},
+    evaluate::{Memory, Problem, Run, active},
     level::clean,
 };
 use crate::{Result, model::Fit, trace::Observer, weights::Separable};
@@ -38,8 +38,7 @@ pub fn fit(
         run.raise(cuts.aggregate(set, &mu).0);
         run.record(active(&point.theta));
         if run.over() {
-            memory.theta = run.best.as_ref().map(|p| p.theta.clone());
-            memory.duals = run.best.as_ref().map(Point::duals);
+            memory.remember(run.best.as_ref());
             return run.finish();
         }
         cuts.trim(set, &mu, MAX_CUTS);

@@ -45,8 +45,7 @@ pub fn fit(
     loop {
         search.certify(&point);
         if search.run.over() {
-            let best = search.run.best.as_ref();
-            (memory.theta, memory.duals) = (best.map(|p| p.theta.clone()), best.map(Point::duals));
+            memory.remember(search.run.best.as_ref());
             memory.cuts = search.cuts;
             return search.run.finish();
         }

@@ -59,8 +59,7 @@ pub fn fit(
         run.raise(point.lower_bound(set));
         run.record(active(&point.theta));
         if run.over() {
-            memory.theta = run.best.as_ref().map(|p| p.theta.clone());
-            memory.duals = run.best.as_ref().map(Point::duals);
+            memory.remember(run.best.as_ref());
             return run.finish();
         }
         cuts.push(point.dual_sum, point.slope.clone(), point.duals());

@@ -91,8 +91,11 @@ impl Search<'_> {
 
     /// [Rakotomamonjy2008] Algorithm 1, one pass of its outer loop.
     fn step(&mut self, mut point: Point) -> Result<Point> {
-        let largest = (0..point.theta.len()).fold(0, |b, m| if point.theta[m] > point.theta[b] { m } else { b });
-        let mut direction = self.direction(&point, largest);
+        let mut direction = self.direction(&point);
+        // No way down from here, or only the machine's inaccuracy hides it.
+        if direction.iter().all(|d| *d == 0.0) {
+            return self.visit(point.theta.clone(), Some(&point.duals()));
+        }
         // "Descent direction update": from face to face while J falls all the way; it is convex, so the slope at the end tells.
         while let Some((vanishing, longest)) = to_the_face(&point.theta, &direction) {
             let mut theta = moved(&point.theta, longest, &direction);
@@ -104,7 +107,7 @@ impl Search<'_> {
             }
             (point, self.last) = (end, None);
             direction[vanishing] = 0.0;
-            balance(&mut direction, largest);
+            balance(&mut direction, &point.theta);
             if slope(&point, &direction) >= 0.0 {
                 break;
             }
@@ -114,15 +117,15 @@ impl Search<'_> {
 
     /// The reduced gradient R, made conjugate to the last direction: D = R + β D_last, β = ⟨R, R − R_last⟩₊ / ‖R_last‖² (Polak–Ribière),
     /// while the same weights move and as long as it descends. Plain reduced gradients zigzag between faces.
-    fn direction(&mut self, point: &Point, largest: usize) -> Vec<f64> {
-        let reduced = reduced_gradient(point, largest);
+    fn direction(&mut self, point: &Point) -> Vec<f64> {
+        let reduced = reduced_gradient(point);
         let mut direction = reduced.clone();
         if let Some((before, last)) = &self.last
             && before.iter().zip(&reduced).all(|(b, r)| (*b == 0.0) == (*r == 0.0))
         {
             let beta = (dot(&reduced, &reduced) - dot(&reduced, before)) / dot(before, before);
             axpy(beta.max(0.0), last, &mut direction);
-            balance(&mut direction, largest);
+            balance(&mut direction, &point.theta);
             if slope(point, &direction) >= 0.0 {
                 direction.clone_from(&reduced);
             }
@@ -166,22 +169,23 @@ fn slope(point: &Point, direction: &[f64]) -> f64 {
 }
 
 /// [Rakotomamonjy2008] (12): D_m = ∂J/∂θ_μ − ∂J/∂θ_m with μ the largest weight; 0 where θ_m = 0 would become negative.
-fn reduced_gradient(point: &Point, largest: usize) -> Vec<f64> {
-    let reference = point.slope[largest];
-    let mut direction: Vec<f64> = point
-        .theta
-        .iter()
-        .zip(&point.slope)
-        .map(|(t, g)| if *t == 0.0 && *g <= reference { 0.0 } else { g - reference })
-        .collect();
-    balance(&mut direction, largest);
+fn reduced_gradient(point: &Point) -> Vec<f64> {
+    let reference = point.slope[largest(&point.theta)];
+    let of = |(t, g): (&f64, &f64)| if *t == 0.0 && *g <= reference { 0.0 } else { g - reference };
+    let mut direction: Vec<f64> = point.theta.iter().zip(&point.slope).map(of).collect();
+    balance(&mut direction, &point.theta);
     direction
 }
 
 /// D_μ so that Σ D = 0.
-fn balance(direction: &mut [f64], largest: usize) {
+fn balance(direction: &mut [f64], theta: &[f64]) {
+    let largest = largest(theta);
     direction[largest] = 0.0;
     direction[largest] = -direction.iter().sum::<f64>();
+}
+
+fn largest(theta: &[f64]) -> usize {
+    (0..theta.len()).fold(0, |b, m| if theta[m] > theta[b] { m } else { b })
 }
 
 /// The weight that vanishes first along the direction, and after which step.

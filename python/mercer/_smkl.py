@@ -30,9 +30,9 @@ class SMKLClassifier(_SMKL, MKLClassifier):
 
     Unlike the other methods this one has no scale law: kernels and C cannot be rescaled against each other, so that
     `normalize` is part of the model. Below a threshold of C, which falls as rows are added, the best answer is
-    to use no kernel at all; C should lie at least five times above it. With "multiplicative" scaling and standardised
-    columns the default C = 1 does so from a few dozen rows on; with "trace", the paper's choice, C must be larger, by
-    about the root of the number of rows.
+    to use no kernel at all: all weights are then zero, and a warning says what C to use. With "multiplicative" scaling
+    and standardised columns the default C = 1 is well above it from about a hundred rows on, or more where kernels are
+    many; with "trace", the paper's choice, C must be larger, by about the root of the number of rows.
 
     The other parameters and the attributes are those of `GMKLClassifier`. Weights need not add up to 1.
 

@@ -116,6 +116,15 @@ def test_smkl_with_the_mkl_term_alone_is_l1(binary):
     assert_allclose(smkl.primal_objective_, l1.primal_objective_, rtol=1e-4)
 
 
+def test_smkl_below_the_threshold_is_a_constant_and_a_warning(binary):
+    X, y = binary
+    clf = SMKLClassifier(BANK, C=1e-3)
+    with pytest.warns(UserWarning, match=r"collapsed to a constant at C = 0.0010.*use C of at least"):
+        clf.fit(X, y)
+    assert clf.status_ == "stationary" and not clf.kernel_weights_.any()
+    assert_array_equal(clf.decision_function(X), clf.intercept_)
+
+
 @pytest.mark.parametrize("Estimator", [SMKLClassifier, SMKLRegressor, SingleKernelClassifier, SingleKernelRegressor])
 def test_defaults_work_untuned(Estimator, binary, regression):
     X, y = data(Estimator, binary, regression)

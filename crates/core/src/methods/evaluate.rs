@@ -274,7 +274,8 @@ impl<'a> Run<'a> {
             lower: s.dual,
         });
         let certificate = Certificate { primal, dual, gap, status, iterations: self.trace.len() };
-        Ok(Fit { weights: best.theta, parts: parts.collect(), certificate, trace: self.trace })
+        let (trace, warnings) = (self.trace, Vec::new());
+        Ok(Fit { weights: best.theta, parts: parts.collect(), certificate, trace, warnings })
     }
 }
 

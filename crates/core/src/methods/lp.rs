@@ -15,6 +15,10 @@ const SMALL: f64 = 1.2;
 /// Below this p, answers to dual vectors are all but vertices, and steps towards them kill weights that alternation cannot revive.
 const STEADY: f64 = 1.05;
 
+/// Above this p the ball is a box but for its corners, where the sub-problems of the level method lose their footing; alternation takes a
+/// step or two there.
+const NEARLY_BOX: f64 = 64.0;
+
 /// Minimises by the road asked for.
 pub fn fit(
     problem: &Problem<'_>,
@@ -35,7 +39,7 @@ pub fn fit(
         // More weight never hurts, so all weights are 1: one step on any road.
         _ if p == f64::INFINITY => uniform::fit_at(problem, vec![1.0; problem.grams.n_terms()], memory, observer),
         Solver::Auto if p < SMALL => level::fit(problem, &set, memory, observer),
-        Solver::Level => level::fit(problem, &set, memory, observer),
-        Solver::Auto | Solver::Alternating => alternating::fit(problem, &set, p >= STEADY, memory, observer),
+        Solver::Level if p <= NEARLY_BOX => level::fit(problem, &set, memory, observer),
+        _ => alternating::fit(problem, &set, p >= STEADY, memory, observer),
     }
 }

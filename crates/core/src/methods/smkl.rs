@@ -15,9 +15,10 @@ mod threshold;
 pub use penalty::Penalty;
 pub use threshold::{Threshold, collapse_threshold};
 
+use self::threshold::constant_multipliers;
 use super::evaluate::{Memory, Part, Point, Problem, Run, active};
 use crate::{
-    Error, Result,
+    Result,
     linalg::{dot, l1_distance},
     machine::Solution,
     model::Fit,
@@ -71,7 +72,7 @@ pub fn fit_penalty(
         let change = relative_change(&next, now);
         run.record_values(iterate.value, f64::NAN, change, active(now));
         if Threshold::passed(penalty, &next, &iterate.norms, iterate.loss, constant) {
-            return Err(too_cheap(problem, penalty));
+            return collapsed(run, penalty);
         }
         if iterate.rests(change, last, problem.tol) {
             break (iterate, Status::Stationary);
@@ -156,9 +157,18 @@ pub(super) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
     l1_distance(next, now) / now.iter().sum::<f64>()
 }
 
-/// The error of a fit that collapsed, in units of the mean price.
-fn too_cheap(problem: &Problem<'_>, penalty: &Penalty) -> Error {
-    let costs = || problem.parts.iter().flat_map(|p| p.task.cost);
+/// The best constant, with no kernel at all, and a warning that says what C would do better, in units of the mean price.
+fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
+    let (grams, parts) = (run.problem.grams, &run.problem.parts);
+    let terms = grams.n_terms();
+    let solution = |p: &Part<'_>| Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()]);
+    let solutions: Vec<Solution> = parts.iter().map(solution).collect();
+    let (primal, dual_sum) = (solutions.iter().map(|s| s.primal).sum(), solutions.iter().map(|s| s.dual_sum).sum());
+    let costs = || parts.iter().flat_map(|p| p.task.cost);
     let c = costs().sum::<f64>() / costs().count() as f64;
-    collapse_threshold(problem.grams, &problem.parts, penalty).error(c)
+    let warning = collapse_threshold(grams, parts, penalty).error(c).to_string();
+    run.best = Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms] });
+    let value = penalty.value(&vec![0.0; terms]) + primal;
+    let fit = run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)?;
+    Ok(Fit { warnings: vec![warning], ..fit })
 }

@@ -260,7 +260,7 @@ impl Prepared {
         if let Fitting::EpsilonInsensitive(l) = fitting {
             filled.epsilon = Some(l.epsilon());
         }
-        Ok(Model {
+        let mut model = Model {
             task: self.samples.prediction(spec.multi_class),
             input: self.input.clone(),
             spec: serde_json::to_value(&filled)
@@ -273,7 +273,12 @@ impl Prepared {
             seconds: self.began.elapsed().as_secs_f64(),
             version: env!("CARGO_PKG_VERSION").into(),
             storage: (self.grams.describe(), self.budget.bytes),
-        })
+        };
+        for (name, fit) in model.machine_names().iter().zip(&fits) {
+            let told = |w: &String| if fits.len() > 1 { format!("{name}: {w}") } else { w.clone() };
+            model.warnings.extend(fit.warnings.iter().map(told));
+        }
+        Ok(model)
     }
 
     /// One decision function; where weights are shared its certificate is the machine's own for these weights.

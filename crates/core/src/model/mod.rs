@@ -27,6 +27,8 @@ pub struct Fit {
     pub certificate: Certificate,
     /// One record per outer iteration.
     pub trace: Vec<IterRecord>,
+    /// Things the user should know, in plain words.
+    pub warnings: Vec<String>,
 }
 
 /// One decision function of a fit.

@@ -62,7 +62,8 @@ impl Threshold {
         (small || at_rest) && loss >= (1.0 - COLLAPSED) * constant
     }
 
-    /// What to tell the user whose fit collapsed at `c`, where these marks are factors on `c`.
+    /// What to tell the user whose fit collapsed at `c`, where these marks are factors on `c`: an error of the linear version, the text of
+    /// a warning where a model of the best constant can be returned.
     pub(crate) fn error(self, c: f64) -> Error {
         let mark = self.times(c);
         if !mark.collapse.is_finite() {
@@ -111,7 +112,7 @@ fn switch(guess: f64, on: impl Fn(f64) -> bool) -> f64 {
 }
 
 /// a⁰: between the one-sided slopes of the loss at the best constant, all at the same fraction, so that they sum to zero.
-fn constant_multipliers(task: &Task<'_>) -> Vec<f64> {
+pub(super) fn constant_multipliers(task: &Task<'_>) -> Vec<f64> {
     let b = task.best_bias(&vec![0.0; task.y.len()]);
     let step = 1e-6 * task.y.iter().fold(1.0 + b.abs(), |m: f64, y| m.max(y.abs()));
     let slopes: Vec<(f64, f64)> = task

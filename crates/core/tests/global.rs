@@ -39,7 +39,10 @@ fn near(a: &[f64], b: &[f64], accuracy: f64) -> bool {
 fn tasks() -> Vec<(Dataset, Target, LossName)> {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
-    vec![(x, y, LossName::Hinge), (u.clone(), v.clone(), LossName::EpsilonInsensitive), (u, v, LossName::Squared)]
+    let classes = [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
+    let values = [LossName::EpsilonInsensitive, LossName::Squared];
+    let with = |x: &Dataset, y: &Target, loss| (x.clone(), y.clone(), loss);
+    classes.iter().map(|l| with(&x, &y, *l)).chain(values.iter().map(|l| with(&u, &v, *l))).collect()
 }
 
 /// Bounds bracket the optimum in every iteration and only close in.

@@ -6,7 +6,7 @@
 use super::{
     Solver, alternating,
     evaluate::{Memory, Problem},
-    level, silp, simple_mkl, uniform,
+    level, silp, simple_mkl, sparse_or_level, uniform,
 };
 use crate::{Error, Result, model::Fit, trace::Observer, weights::LpBall};
 
@@ -14,10 +14,6 @@ use crate::{Error, Result, model::Fit, trace::Observer, weights::LpBall};
 const SMALL: f64 = 1.2;
 /// Below this p, answers to dual vectors are all but vertices, and steps towards them kill weights that alternation cannot revive.
 const STEADY: f64 = 1.05;
-
-/// Above this p the ball is a box but for its corners, where the sub-problems of the level method lose their footing; alternation takes a
-/// step or two there.
-const NEARLY_BOX: f64 = 64.0;
 
 /// Minimises by the road asked for.
 pub fn fit(
@@ -38,8 +34,9 @@ pub fn fit(
         Solver::Silp => silp::fit(problem, &set, memory, observer),
         // More weight never hurts, so all weights are 1: one step on any road.
         _ if p == f64::INFINITY => uniform::fit_at(problem, vec![1.0; problem.grams.n_terms()], memory, observer),
+        Solver::Auto | Solver::Level if p == 1.0 => sparse_or_level(problem, &set, memory, observer),
         Solver::Auto if p < SMALL => level::fit(problem, &set, memory, observer),
-        Solver::Level if p <= NEARLY_BOX => level::fit(problem, &set, memory, observer),
-        _ => alternating::fit(problem, &set, p >= STEADY, memory, observer),
+        Solver::Level => level::fit(problem, &set, memory, observer),
+        Solver::Auto | Solver::Alternating => alternating::fit(problem, &set, p >= STEADY, memory, observer),
     }
 }

@@ -1,0 +1,270 @@
+//! Mehrotra's predictor–corrector method for both sub-problems: the Hessian is diagonal, so a step costs one Schur complement of size
+//! t + groups.
+
+use std::ops::Range;
+
+use super::Cuts;
+use crate::{
+    linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
+    weights::Separable,
+};
+
+const MAX_STEPS: usize = 80;
+
+pub(super) struct InteriorPoint<'a> {
+    set: &'a dyn Separable,
+    groups: Vec<Range<usize>>,
+    /// Scaled cuts.
+    values: Vec<f64>,
+    slopes: Matrix,
+    /// `None`: the bound problem, with its extra variable τ.
+    centre: Option<&'a [f64]>,
+    /// In units of the scaled cuts.
+    accuracy: f64,
+    theta: Vec<f64>,
+    tau: f64,
+    /// Slacks and multipliers: t cuts, then the groups.
+    slack: Vec<f64>,
+    multiplier: Vec<f64>,
+    /// Multipliers of θ ≥ 0.
+    z: Vec<f64>,
+}
+
+/// Everything that changes in one step.
+struct Step {
+    theta: Vec<f64>,
+    tau: f64,
+    slack: Vec<f64>,
+    multiplier: Vec<f64>,
+    z: Vec<f64>,
+}
+
+impl<'a> InteriorPoint<'a> {
+    pub fn new(cuts: &Cuts, set: &'a dyn Separable, centre: &'a [f64], level: Option<f64>, accuracy: f64) -> Self {
+        let (t, q) = (cuts.values.len(), centre.len());
+        // Values are measured from the level (or the largest cut) and in units of the largest slope.
+        let origin = level.unwrap_or_else(|| cuts.values.iter().copied().fold(f64::MIN, f64::max));
+        let unit = cuts.slopes.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let values: Vec<f64> = cuts.values.iter().map(|v| (v - origin) / unit).collect();
+        let mut slopes = Matrix::zeros(t, q);
+        for (i, s) in cuts.slopes.iter().enumerate() {
+            slopes.row_mut(i).iter_mut().zip(s).for_each(|(o, x)| *o = x / unit);
+        }
+        // Strictly inside: mostly the centre, some of the uniform point, a little shorter, but not so short that φ' vanishes (steep φ).
+        let start = set.start(q);
+        let mut theta: Vec<f64> = centre.iter().zip(&start).map(|(c, s)| 0.8 * c + 0.2 * s).collect();
+        let largest = theta.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let [value, slope, _] = set.phi(largest);
+        let inside = 0.9f64.max(1.0 - value / (2.0 * slope * largest));
+        theta.iter_mut().for_each(|t| *t *= inside);
+        let groups = set.groups(q);
+        let excess: Vec<f64> = (0..t).map(|i| values[i] - dot(slopes.row(i), &theta)).collect();
+        let worst = excess.iter().copied().fold(f64::MIN, f64::max);
+        let spread = worst - excess.iter().copied().fold(f64::MAX, f64::min);
+        let pad = 0.1 * (spread + dot(slopes.row(t - 1), &theta).abs()).max(1e-12);
+        let tau = if level.is_none() { worst + pad } else { 0.0 };
+        let mut slack: Vec<f64> = excess.iter().map(|e| (tau - e).max(pad)).collect();
+        slack.extend(groups.iter().map(|g| 1.0 - g.clone().map(|m| set.phi(theta[m])[0]).sum::<f64>()));
+        let mut multiplier = vec![1.0 / t as f64; t];
+        let target = dot(&slack[..t], &multiplier) / t as f64;
+        multiplier.extend(slack[t..].iter().map(|s| target / s));
+        let z = theta.iter().map(|x| target / x).collect();
+        let accuracy = accuracy / unit;
+        Self { set, groups, values, slopes, centre: level.map(|_| centre), accuracy, theta, tau, slack, multiplier, z }
+    }
+
+    fn cuts(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Mean complementarity product.
+    fn complementarity(&self) -> f64 {
+        let pairs = self.slack.len() + self.theta.len();
+        (dot(&self.slack, &self.multiplier) + dot(&self.theta, &self.z)) / pairs as f64
+    }
+
+    /// Returns the cuts' multipliers and θ.
+    pub fn run(mut self) -> (Vec<f64>, Vec<f64>) {
+        let mut best = f64::INFINITY;
+        for _ in 0..MAX_STEPS {
+            let (progress, residual) = (self.complementarity(), self.residual());
+            let merit = progress + residual;
+            // A bound is as good as its complementarity says; a distance is quadratic in small numbers and needs far less.
+            let enough = if self.centre.is_some() { 1e-3 * self.accuracy.min(1e-9) } else { self.accuracy };
+            let close = progress * (self.slack.len() + self.theta.len()) as f64 <= enough.max(1e-14);
+            if !merit.is_finite() || (close && residual <= self.accuracy.max(1e-13)) || merit > 1e3 * best {
+                break;
+            }
+            best = best.min(merit);
+            let Some(step) = self.newton(progress) else { break };
+            let mut length = 0.995 * self.longest(&step);
+            // Linearised constraints mislead where φ is steep: a step must not end far outside.
+            while length >= 1e-10 && self.worst_group(&step, length) > 2.0 {
+                length *= 0.5;
+            }
+            if length < 1e-10 {
+                break;
+            }
+            self.advance(&step, length);
+        }
+        self.multiplier.truncate(self.values.len());
+        (self.multiplier, self.theta)
+    }
+
+    /// Largest Σφ over the groups after a step.
+    fn worst_group(&self, step: &Step, length: f64) -> f64 {
+        let after = |m: usize| self.set.phi(self.theta[m] + length * step.theta[m])[0];
+        self.groups.iter().map(|g| g.clone().map(after).sum()).fold(0.0, f64::max)
+    }
+
+    /// Largest violation of the optimality equations other than complementarity.
+    fn residual(&self) -> f64 {
+        let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        largest(&self.primal_residual()).max(largest(&self.dual_residual())).max(self.balance().abs())
+    }
+
+    /// 1 − Σ multipliers of the cuts (bound problem only).
+    fn balance(&self) -> f64 {
+        if self.centre.is_some() { 0.0 } else { 1.0 - self.multiplier[..self.cuts()].iter().sum::<f64>() }
+    }
+
+    /// Constraint minus slack: τ − value + ⟨slope, θ⟩ − s for cuts, 1 − Σφ − s for groups.
+    fn primal_residual(&self) -> Vec<f64> {
+        let t = self.cuts();
+        let cut = |i: usize| self.tau - self.values[i] + dot(self.slopes.row(i), &self.theta) - self.slack[i];
+        let group = |(k, g): (usize, &Range<usize>)| {
+            1.0 - g.clone().map(|m| self.set.phi(self.theta[m])[0]).sum::<f64>() - self.slack[t + k]
+        };
+        (0..t).map(cut).chain(self.groups.iter().enumerate().map(group)).collect()
+    }
+
+    /// ∇ objective − Σ λ slope + μ φ' − z.
+    fn dual_residual(&self) -> Vec<f64> {
+        let t = self.cuts();
+        let mut r: Vec<f64> = self.z.iter().map(|z| -z).collect();
+        if let Some(centre) = self.centre {
+            r.iter_mut().zip(&self.theta).zip(centre).for_each(|((r, x), c)| *r += x - c);
+        }
+        for i in 0..t {
+            axpy(-self.multiplier[i], self.slopes.row(i), &mut r);
+        }
+        for (k, g) in self.groups.iter().enumerate() {
+            g.clone().for_each(|m| r[m] += self.multiplier[t + k] * self.set.phi(self.theta[m])[1]);
+        }
+        r
+    }
+
+    /// Predictor, then corrector with Mehrotra's centring.
+    fn newton(&self, progress: f64) -> Option<Step> {
+        let system = Linearised::new(self)?;
+        let (rows, q) = (self.slack.len(), self.theta.len());
+        let affine = system.solve(self, &vec![0.0; rows], &vec![0.0; q]);
+        let length = self.longest(&affine);
+        let product = |x: &[f64], dx: &[f64], y: &[f64], dy: &[f64]| -> f64 {
+            (0..x.len()).map(|i| (x[i] + length * dx[i]) * (y[i] + length * dy[i])).sum()
+        };
+        let after = (product(&self.slack, &affine.slack, &self.multiplier, &affine.multiplier)
+            + product(&self.theta, &affine.theta, &self.z, &affine.z))
+            / (rows + q) as f64;
+        let target = progress * (after / progress).powi(3);
+        let row_target: Vec<f64> = (0..rows).map(|i| target - affine.slack[i] * affine.multiplier[i]).collect();
+        let theta_target: Vec<f64> = (0..q).map(|m| target - affine.theta[m] * affine.z[m]).collect();
+        Some(system.solve(self, &row_target, &theta_target))
+    }
+
+    /// The longest step, at most 1, that keeps everything non-negative.
+    fn longest(&self, step: &Step) -> f64 {
+        let mut length = 1.0f64;
+        for (x, dx) in [
+            (&self.theta, &step.theta),
+            (&self.slack, &step.slack),
+            (&self.multiplier, &step.multiplier),
+            (&self.z, &step.z),
+        ] {
+            for (x, dx) in x.iter().zip(dx).filter(|(_, dx)| **dx < 0.0) {
+                length = length.min(-x / dx);
+            }
+        }
+        length
+    }
+
+    fn advance(&mut self, step: &Step, length: f64) {
+        self.tau += length * step.tau;
+        axpy(length, &step.theta, &mut self.theta);
+        axpy(length, &step.slack, &mut self.slack);
+        axpy(length, &step.multiplier, &mut self.multiplier);
+        axpy(length, &step.z, &mut self.z);
+    }
+}
+
+/// The Newton equations at one point, factored.
+///
+/// With D = ρ + μφ'' + z/θ and B = [slopes; −φ'], eliminating dz, ds and dθ = D⁻¹(e + Bᵀdν) leaves
+/// (B D⁻¹ Bᵀ + diag(s/ν)) dν + [1; 0] dτ = rhs, and Σ dλ = balance fixes dτ.
+struct Linearised {
+    /// B D^{-1/2}.
+    half: Matrix,
+    /// D^{-1/2}.
+    root: Vec<f64>,
+    schur: Cholesky,
+    primal: Vec<f64>,
+    dual: Vec<f64>,
+}
+
+impl Linearised {
+    fn new(at: &InteriorPoint<'_>) -> Option<Self> {
+        let (t, q, rows) = (at.cuts(), at.theta.len(), at.slack.len());
+        let mut curvature: Vec<f64> = (0..q).map(|m| at.z[m] / at.theta[m] + f64::from(at.centre.is_some())).collect();
+        let mut half = Matrix::zeros(rows, q);
+        for i in 0..t {
+            half.row_mut(i).copy_from_slice(at.slopes.row(i));
+        }
+        for (k, g) in at.groups.iter().enumerate() {
+            for m in g.clone() {
+                let [_, slope, bend] = at.set.phi(at.theta[m]);
+                half[(t + k, m)] = -slope;
+                curvature[m] += at.multiplier[t + k] * bend;
+            }
+        }
+        let root: Vec<f64> = curvature.iter().map(|d| 1.0 / d.sqrt()).collect();
+        for i in 0..rows {
+            half.row_mut(i).iter_mut().zip(&root).for_each(|(x, r)| *x *= r);
+        }
+        let mut schur = Matrix::zeros(rows, rows);
+        gemm_nt(rows, rows, q, half.data(), half.data(), schur.data_mut(), rows);
+        for i in 0..rows {
+            // Near-duplicate cuts make the matrix singular to rounding.
+            let ridge = 1e-14 * schur[(i, i)];
+            schur[(i, i)] += at.slack[i] / at.multiplier[i] + ridge;
+        }
+        let schur = Cholesky::new(schur, "a level sub-problem").ok()?;
+        Some(Self { half, root, schur, primal: at.primal_residual(), dual: at.dual_residual() })
+    }
+
+    /// The step towards complementarity products `row_target` (cuts and groups) and `theta_target` (θ ≥ 0).
+    fn solve(&self, at: &InteriorPoint<'_>, row_target: &[f64], theta_target: &[f64]) -> Step {
+        let (t, rows, q) = (at.cuts(), at.slack.len(), at.theta.len());
+        // e = −dual residual + target/θ − z, already multiplied by D^{-1/2}.
+        let e: Vec<f64> =
+            (0..q).map(|m| self.root[m] * (theta_target[m] / at.theta[m] - at.z[m] - self.dual[m])).collect();
+        let mut x: Vec<f64> = (0..rows)
+            .map(|i| row_target[i] / at.multiplier[i] - at.slack[i] - self.primal[i] - dot(self.half.row(i), &e))
+            .collect();
+        self.schur.solve(&mut x);
+        let mut tau = 0.0;
+        if at.centre.is_none() {
+            let mut ones: Vec<f64> = (0..rows).map(|i| f64::from(i < t)).collect();
+            self.schur.solve(&mut ones);
+            tau = (x[..t].iter().sum::<f64>() - at.balance()) / ones[..t].iter().sum::<f64>();
+            axpy(-tau, &ones, &mut x);
+        }
+        let mut theta = e;
+        for i in 0..rows {
+            axpy(x[i], self.half.row(i), &mut theta);
+        }
+        theta.iter_mut().zip(&self.root).for_each(|(d, r)| *d *= r);
+        let z = (0..q).map(|m| (theta_target[m] - at.z[m] * theta[m]) / at.theta[m] - at.z[m]).collect();
+        let slack = (0..rows).map(|i| (row_target[i] - at.slack[i] * x[i]) / at.multiplier[i] - at.slack[i]).collect();
+        Step { theta, tau, slack, multiplier: x, z }
+    }
+}

@@ -250,6 +250,9 @@ pub struct VerifyArgs {
     /// The column that held the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Run the method again from the stored solution, for a lower bound as good as the fit's
+    #[arg(long)]
+    pub prove: bool,
     /// Threads (default: one per core)
     #[arg(long, value_parser = threads, value_name = "N")]
     pub threads: Option<usize>,

@@ -362,12 +362,17 @@ fn verify_holds_on_the_training_rows_and_on_no_others() {
     circle_fit(&folder);
     let text = folder.run("verify m.mercer train.csv --target class").exits(0).out;
     assert!(
-        text.contains("120 rows, status optimal") && text.contains("verified: the stored multipliers prove"),
+        text.contains("120 rows, status optimal") && text.contains("verified: the stored multipliers alone prove"),
         "{text}"
     );
     let value = folder.run("verify m.mercer train.csv --target class --json").exits(0).json();
     assert_eq!((&value["verified"], &value["findings"]), (&Value::Bool(true), &serde_json::json!([])));
     assert!(value["recomputed"]["gap"].as_f64().unwrap() < 1e-2, "{value}");
+
+    let value = folder.run("verify m.mercer train.csv --target class --prove --json").exits(0).json();
+    assert!(value["proven"]["gap"].as_f64().unwrap() <= 2e-3, "{value}");
+    let text = folder.run("verify m.mercer train.csv --target class --prove").exits(0).out;
+    assert!(text.contains("recomputed       proven"), "{text}");
 
     let train = fs::read_to_string(folder.0.join("train.csv")).unwrap();
     let mut lines: Vec<String> = train.lines().map(String::from).collect();

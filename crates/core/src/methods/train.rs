@@ -149,7 +149,12 @@ impl Prepared {
         Ok(models)
     }
 
-    fn fit_from(&self, spec: &TrainSpec, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    pub(super) fn fit_from(
+        &self,
+        spec: &TrainSpec,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         spec.check()?;
         if !spec.same_terms(&self.terms_of) {
             return Err(Error::param(

@@ -122,6 +122,10 @@ def test_smkl_below_the_threshold_is_a_constant_and_a_warning(binary):
     with pytest.warns(UserWarning, match=r"collapsed to a constant at C = 0.0010.*use C of at least"):
         clf.fit(X, y)
     assert clf.status_ == "stationary" and not clf.kernel_weights_.any()
+    # The C advised is in the units of C, whatever weights it is multiplied with.
+    weighted = SMKLClassifier(BANK, C=1e-6, class_weight={0: 1000, 1: 1000})
+    with pytest.warns(UserWarning, match="at C = 0.0000"):
+        weighted.fit(X, y)
     assert_array_equal(clf.decision_function(X), clf.intercept_)
 
 

@@ -30,7 +30,7 @@ rust: ## the Rust tests
 docs: ## the library's pages, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
-demo: ## fit four models to generated data; the report goes into the target folder
+demo: ## fit six models to generated data; the report goes into the target folder
 	$(CARGO) run --release -- demo --out "$(TARGET)/demo-report.html"
 
 python: $(VENV)/ready ## build the Python package into .venv

@@ -55,7 +55,7 @@ pub fn fit(
     }
 }
 
-/// [Kloft2011]: for fixed f_m the best θ minimises Σ ‖f_m‖²/θ_m with ‖f_m‖² = θ_m² s_m; on the ℓp ball θ_m ∝ ‖f_m‖^{2/(p+1)}.
+/// Kloft et al. 2011: for fixed f_m the best θ minimises Σ ‖f_m‖²/θ_m with ‖f_m‖² = θ_m² s_m; on the ℓp ball θ_m ∝ ‖f_m‖^{2/(p+1)}.
 fn closed_form(set: &dyn WeightSet, point: &Point) -> Vec<f64> {
     let mut theta = set.best_response(&point.sq_norms());
     let largest = theta.iter().copied().fold(0.0, f64::max);

@@ -40,7 +40,7 @@ fn largest(values: &[f64]) -> f64 {
 }
 
 impl WeightSet for LpBall {
-    /// [Kloft2011]'s dual: θ_m ∝ s_m^{1/(p−1)}, so that ⟨s, θ⟩ = ‖s‖_{p*} with 1/p + 1/p* = 1.
+    /// The dual of Kloft et al. 2011: θ_m ∝ s_m^{1/(p−1)}, so that ⟨s, θ⟩ = ‖s‖_{p*} with 1/p + 1/p* = 1.
     fn support_point(&self, s: &[f64]) -> Vec<f64> {
         if self.p > 1.0 {
             return self.powers(s, 1.0 / (self.p - 1.0));

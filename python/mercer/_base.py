@@ -9,7 +9,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,6 +40,8 @@ class MKLBase(BaseEstimator):
     normalize: str | None = "multiplicative"
     standardize: bool = True
     fit_intercept: bool = True
+    group_by: str | None = None
+    penalties: Sequence[float] | None = None
     tol: float = 1e-3
     max_iter: int = 500
     random_state: Any = None
@@ -106,6 +108,8 @@ class MKLBase(BaseEstimator):
             "normalize": normalize or "none",
             "standardize": _params.flag("standardize", self.standardize),
             "fit_intercept": _params.flag("fit_intercept", self.fit_intercept),
+            "group_by": _params.choice("group_by", self.group_by, ("scope", None)) or "none",
+            "penalties": _params.numbers("penalties", self.penalties),
             "c": _params.number("C", self.C),
             "loss": _params.choice("loss", self.loss, self._losses),
             "tol": _params.number("tol", self.tol),

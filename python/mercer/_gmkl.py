@@ -61,6 +61,11 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         Bring columns to mean 0 and deviation 1, by the training rows. Off for precomputed kernels.
     fit_intercept : bool, default=True
         Is there a constant term?
+    group_by : {"scope", None}, default=None
+        "scope": kernels on the same columns share one weight, so that a feature, band or view enters or leaves whole.
+    penalties : list of float or None, default=None
+        One positive number per kernel, in the order of `kernel_names_`; the constraint is then on their products with
+        the weights, so that a kernel with a larger number is dearer.
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=500

@@ -79,6 +79,7 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "multi_class": {"one_vs_rest": "ovr", "one_vs_one": "ovo"},
     "p": {"inf": math.inf},
     "class_weight": {"none": None},
+    "group_by": {"none": None},
 }
 #: A null is a default of ours, unless None is a value users can give.
 _OPTIONAL = ("epsilon", "memory")

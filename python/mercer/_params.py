@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +23,15 @@ def number(name: str, value: Any) -> float:
     if not math.isfinite(value):
         raise ValueError(f"parameter `{name}` must be finite, got {value!r}")
     return float(value)
+
+
+def numbers(name: str, values: Any) -> list[float] | None:
+    """None, or finite real numbers."""
+    if values is None:
+        return None
+    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+        raise TypeError(f"parameter `{name}` must be a list of numbers or None, got {values!r}")
+    return [number(name, value) for value in values]
 
 
 def count(name: str, value: Any) -> int:

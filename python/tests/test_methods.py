@@ -67,6 +67,33 @@ def test_weights_even_out_as_p_grows(binary):
     assert spread == sorted(spread, reverse=True) and spread[-1] == 0
 
 
+@pytest.mark.parametrize("Estimator", [GMKLClassifier, LpMKLClassifier, SMKLClassifier, UniformMKLClassifier])
+def test_kernels_of_a_scope_share_a_weight(Estimator, noisy):
+    X, y = noisy
+    clf = Estimator("rbf(0.5|1|2) on each", C=5, group_by="scope").fit(X, y)
+    weights = clf.kernel_weights_.reshape(10, 3)
+    assert_array_equal(weights, weights[:, :1] * np.ones(3))
+    assert weights[0, 0] > 0 and clf.score(X, y) > 0.75
+    with pytest.raises(ValueError, match="columns"):
+        Estimator("precomputed", group_by="scope").fit(numpy_bank(X, X), y)
+
+
+def test_penalties_make_kernels_dear(binary):
+    X, y = binary
+    eta = np.array([1.0, 2.0, 0.5, 10.0])
+    clf = LpMKLClassifier(BANK, p=2, C=4, penalties=eta, **TIGHT).fit(X, y)
+    assert_allclose(np.linalg.norm(eta * clf.kernel_weights_), 1, atol=1e-6)
+    # Weights of K are weights of K/η, divided by η.
+    stack = numpy_bank(X, X) / eta
+    options = {"p": 2, "C": 4, "normalize": None, "standardize": False, **TIGHT}
+    scaled = LpMKLClassifier("precomputed", **options).fit(stack, y)
+    plain = LpMKLClassifier("precomputed", penalties=list(eta), **options).fit(numpy_bank(X, X), y)
+    assert_allclose(plain.primal_objective_, scaled.primal_objective_, rtol=3e-7)
+    for wrong, error in [([1, 2], ValueError), ([1, 1, 1, 0], ValueError), ("abcd", TypeError), (3, TypeError)]:
+        with pytest.raises(error, match="penalties"):
+            LpMKLClassifier(BANK, penalties=wrong).fit(X, y)
+
+
 def test_grid_search_over_p(binary):
     X, y = binary
     search = GridSearchCV(LpMKLClassifier(BANK), {"p": [1, 1.5, 2, math.inf], "C": [1, 10]}, cv=3).fit(X, y)
@@ -122,6 +149,10 @@ def test_smkl_below_the_threshold_is_a_constant_and_a_warning(binary):
     with pytest.warns(UserWarning, match=r"collapsed to a constant at C = 0.0010.*use C of at least"):
         clf.fit(X, y)
     assert clf.status_ == "stationary" and not clf.kernel_weights_.any()
+    # The C advised is in the units of C, whatever weights it is multiplied with.
+    weighted = SMKLClassifier(BANK, C=1e-6, class_weight={0: 1000, 1: 1000})
+    with pytest.warns(UserWarning, match="at C = 0.0000"):
+        weighted.fit(X, y)
     assert_array_equal(clf.decision_function(X), clf.intercept_)
 
 

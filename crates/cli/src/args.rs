@@ -7,7 +7,7 @@ use mercer::{
     TrainSpec,
     data::csv::TaskHint,
     kernels::Normalize,
-    methods::{ClassWeight, LossName, Solver, Storage},
+    methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
     model::Scheme,
 };
 use serde_json::Value;
@@ -128,6 +128,12 @@ pub struct FitArgs {
     /// More than two classes: one weight vector for all machines
     #[arg(long, help_heading = "Method")]
     pub shared_weights: bool,
+    /// `scope`: kernels on the same columns share one weight
+    #[arg(long, default_value = "none", value_parser = named::<GroupBy>(&["none", "scope"]), help_heading = "Method")]
+    pub group_by: GroupBy,
+    /// A positive number per kernel: the larger, the dearer
+    #[arg(long, value_delimiter = ',', value_name = "A,B", help_heading = "Method")]
+    pub penalties: Option<Vec<f64>>,
     /// No constant term
     #[arg(long, help_heading = "Method")]
     pub no_intercept: bool,
@@ -250,6 +256,9 @@ pub struct VerifyArgs {
     /// The column that held the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Run the method again from the stored solution, for a lower bound as good as the fit's
+    #[arg(long)]
+    pub prove: bool,
     /// Threads (default: one per core)
     #[arg(long, value_parser = threads, value_name = "N")]
     pub threads: Option<usize>,
@@ -292,6 +301,7 @@ mod tests {
             ("--solver", "auto level alternating reduced_gradient reduced-gradient silp"),
             ("--loss", "hinge squared_hinge squared-hinge logistic epsilon_insensitive squared"),
             ("--multi-class", "ovr ovo"),
+            ("--group-by", "none scope"),
             ("--p", "1 2.5 inf"),
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),

@@ -148,7 +148,7 @@ fn help_names_every_command_and_option() {
     }
     assert!(help.contains("Exit codes: 0 done; 1 tolerance not reached"));
     let help = folder.run("fit --help").exits(0).out;
-    let options = "target method kernels v p solver penalty eps folds seed loss multi-class shared-weights no-intercept \
+    let options = "target method kernels v p solver penalty eps folds seed loss multi-class shared-weights no-intercept group-by penalties \
                    epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory storage threads time-limit report strict json quiet verbose output";
     for option in options.split_whitespace() {
         assert!(help.contains(&format!("--{option}")), "{option}");
@@ -314,6 +314,23 @@ fn every_method_fits_and_is_verified() {
 }
 
 #[test]
+fn kernels_share_weights_and_have_penalties() {
+    let folder = Folder::new("groups");
+    folder.write("train.csv", &circle(120, 1));
+    let fit = |rest: &str| folder.run(&format!("fit train.csv --target class -C 10 {rest} -o m.mercer --json"));
+    let value = fit("--kernels 'rbf(0.5|1|2) on each' --group-by scope").exits(0).json();
+    let weights = value["machines"][0]["weights"].as_array().unwrap();
+    assert!(weights.len() % 3 == 0 && weights[0]["weight"] == weights[2]["weight"], "{value}");
+    folder.run("verify m.mercer train.csv --target class").exits(0);
+    let value = fit("--kernels 'linear on each' --method l2 --penalties 1,1,100").exits(0).json();
+    let dear = value["machines"][0]["weights"].as_array().unwrap().iter().find(|w| w["kernel"] == "linear on x3");
+    assert!(dear.is_none_or(|w| w["weight"].as_f64().unwrap() < 0.01), "{value}");
+    folder.run("verify m.mercer train.csv --target class").exits(0);
+    fit("--kernels 'linear on each' --penalties 1,2").refuses_in_one_line("penalties");
+    fit("--kernels 'linear on each' --method single --group-by scope").refuses_in_one_line("group_by");
+}
+
+#[test]
 fn roads_and_aliases_agree() {
     let folder = Folder::new("roads");
     folder.write("train.csv", &circle(100, 3));
@@ -362,12 +379,17 @@ fn verify_holds_on_the_training_rows_and_on_no_others() {
     circle_fit(&folder);
     let text = folder.run("verify m.mercer train.csv --target class").exits(0).out;
     assert!(
-        text.contains("120 rows, status optimal") && text.contains("verified: the stored multipliers prove"),
+        text.contains("120 rows, status optimal") && text.contains("verified: the stored multipliers alone prove"),
         "{text}"
     );
     let value = folder.run("verify m.mercer train.csv --target class --json").exits(0).json();
     assert_eq!((&value["verified"], &value["findings"]), (&Value::Bool(true), &serde_json::json!([])));
     assert!(value["recomputed"]["gap"].as_f64().unwrap() < 1e-2, "{value}");
+
+    let value = folder.run("verify m.mercer train.csv --target class --prove --json").exits(0).json();
+    assert!(value["proven"]["gap"].as_f64().unwrap() <= 2e-3, "{value}");
+    let text = folder.run("verify m.mercer train.csv --target class --prove").exits(0).out;
+    assert!(text.contains("recomputed       proven"), "{text}");
 
     let train = fs::read_to_string(folder.0.join("train.csv")).unwrap();
     let mut lines: Vec<String> = train.lines().map(String::from).collect();

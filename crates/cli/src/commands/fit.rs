@@ -61,6 +61,8 @@ impl TryFrom<FitArgs> for Plan {
             multi_class: args.multi_class,
             shared_weights: args.shared_weights,
             fit_intercept: !args.no_intercept,
+            group_by: args.group_by,
+            penalties: args.penalties,
             class_weight: args.class_weight.unwrap_or_default(),
             tol: args.tol,
             max_iter: args.max_iter,

@@ -27,7 +27,7 @@ pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
 pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
-pub use verify::{Verification, verify};
+pub use verify::{Verification, prove, verify};
 
 pub use crate::gram::Storage;
 use crate::{

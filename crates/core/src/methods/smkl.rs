@@ -157,18 +157,18 @@ pub(super) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
     l1_distance(next, now) / now.iter().sum::<f64>()
 }
 
-/// The best constant, with no kernel at all, and a warning that says what C would do better, in units of the mean price.
+/// The best constant, with no kernel at all.
 fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
-    let (grams, parts) = (run.problem.grams, &run.problem.parts);
-    let terms = grams.n_terms();
+    let (terms, parts) = (run.problem.grams.n_terms(), &run.problem.parts);
     let solution = |p: &Part<'_>| Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()]);
     let solutions: Vec<Solution> = parts.iter().map(solution).collect();
     let (primal, dual_sum) = (solutions.iter().map(|s| s.primal).sum(), solutions.iter().map(|s| s.dual_sum).sum());
-    let costs = || parts.iter().flat_map(|p| p.task.cost);
-    let c = costs().sum::<f64>() / costs().count() as f64;
-    let warning = collapse_threshold(grams, parts, penalty).error(c).to_string();
     run.best = Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms] });
     let value = penalty.value(&vec![0.0; terms]) + primal;
-    let fit = run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)?;
-    Ok(Fit { warnings: vec![warning], ..fit })
+    run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)
+}
+
+/// What to tell of a fit at C = `c` that kept no kernel: the C that would do better.
+pub(super) fn collapse_warning(problem: &Problem<'_>, penalty: &Penalty, c: f64) -> String {
+    collapse_threshold(problem.grams, &problem.parts, penalty).error(c).to_string()
 }

@@ -5,9 +5,10 @@ mod estimates;
 use std::time::Instant;
 
 use super::{
-    GroupBy, LossName, Memory, MethodSpec, Part, Problem, TrainSpec,
+    GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
     samples::{MachineTask, Samples},
     single,
+    smkl::collapse_warning,
 };
 use crate::{
     Error, Model, Result,
@@ -149,7 +150,12 @@ impl Prepared {
         Ok(models)
     }
 
-    fn fit_from(&self, spec: &TrainSpec, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    pub(super) fn fit_from(
+        &self,
+        spec: &TrainSpec,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         spec.check()?;
         if !spec.same_terms(&self.terms_of) {
             return Err(Error::param(
@@ -174,7 +180,13 @@ impl Prepared {
                 max_iter: spec.max_iter,
                 working_set: spec.working_set,
             };
-            spec.method.fit(&problem, memory, observer)
+            let mut fit = spec.method.fit(&problem, memory, observer)?;
+            if let MethodSpec::Smkl { penalty, eps } = &spec.method
+                && fit.weights.iter().all(|w| *w == 0.0)
+            {
+                fit.warnings.push(collapse_warning(&problem, &Penalty::parse(penalty, *eps)?, spec.c));
+            }
+            Ok(fit)
         };
         let groups = if spec.shared_weights { vec![parts] } else { parts.into_iter().map(|p| vec![p]).collect() };
         memories.resize(groups.len(), Memory::default());

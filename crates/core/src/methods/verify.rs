@@ -1,17 +1,18 @@
 //! The certificate of a saved model, recomputed from its training data.
 //!
-//! Nothing is solved. The kernel terms are built anew from the rows and the model's own request, the stored multipliers a, weights θ and
+//! [`verify`] solves nothing. The kernel terms are built anew from the rows and the model's own request, the stored multipliers a, weights θ and
 //! biases b are put back, and every number that the certificate rests on is computed again:
 //!
 //! - the objective at (θ, a, b), with θ checked to lie in its set: an upper bound on the optimum;
-//! - A(a) − ½·support(s), with a checked to be feasible: a lower bound;
+//! - A(a) − ½·support(s), with a checked to be feasible: a lower bound; for methods without one, how far the weights are from rest;
 //! - the decision values K_θ a + b on the training rows, which the model's stored functions must reproduce.
 //!
-//! A fit may have stated a better lower bound than this: the level method combines several dual vectors, and the file keeps one.
+//! A fit may have stated a better lower bound than this: methods for sparse weights combine several dual vectors, and the file keeps one,
+//! which proves little where Θ has corners. [`prove`] runs the method again from the stored solution for a bound as good as the fit's.
 
 use rayon::prelude::*;
 
-use super::{MethodSpec, Penalty, Prepared, TrainSpec};
+use super::{Memory, MethodSpec, Penalty, Prepared, TrainSpec, smkl::relative_change};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Target},
@@ -20,7 +21,7 @@ use crate::{
     linalg::{Matrix, dot},
     machine::Task,
     model::{Certificate, Input, Machine, Task as Prediction},
-    trace::relative_gap,
+    trace::{Observer, Status, relative_gap},
     weights::{ElasticNet, LpBall, WeightSet},
 };
 
@@ -34,6 +35,9 @@ const FEASIBLE: f64 = 1e-8;
 /// solve, and kernels stored in single precision are rounded.
 const SAME_DECISION: f64 = 1e-5;
 
+/// Weights that would move by less than this are at rest whatever the tolerance: the accuracy of a machine moves them as much.
+const AT_REST: f64 = 2e-6;
+
 /// What a certificate is worth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
@@ -41,8 +45,12 @@ pub struct Verification {
     pub stated: Certificate,
     /// What its weights, multipliers and biases prove on these rows; status and iterations are the stated ones.
     pub recomputed: Certificate,
+    /// What a new run from the stored solution proves of it; only by [`prove`], and only where the method has a lower bound.
+    pub proven: Option<Certificate>,
     /// The largest difference between the stored decision functions and K_θ a + b on the training rows, relative to the largest value.
     pub drift: f64,
+    /// Where weights are penalised: how far they would still move, relative to their size (the largest over machines).
+    pub change: Option<f64>,
     /// What does not hold, in plain words.
     pub findings: Vec<String>,
     /// Is there nothing to find?
@@ -52,6 +60,43 @@ pub struct Verification {
 /// Recomputes the certificate of `model` from the rows it was fitted on. Rows that cannot be those are an error; rows that can, and for
 /// which the certificate does not hold, are a [`Verification`] that does not agree.
 pub fn verify(model: &Model, data: &Dataset, target: &Target, sample_weight: Option<&[f64]>) -> Result<Verification> {
+    let (spec, prepared) = prepare(model, data, target, sample_weight)?;
+    let decision = model.decision(&data.select(&prepared.samples.kept))?;
+    Checked::new(&prepared, &spec, model)?.verification(model, &decision)
+}
+
+/// [`verify`], and if the certificate holds, a run of the method from the stored weights and multipliers for a lower bound of its own.
+pub fn prove(
+    model: &Model,
+    data: &Dataset,
+    target: &Target,
+    sample_weight: Option<&[f64]>,
+    observer: &mut dyn Observer,
+) -> Result<Verification> {
+    let (spec, prepared) = prepare(model, data, target, sample_weight)?;
+    let decision = model.decision(&data.select(&prepared.samples.kept))?;
+    let checked = Checked::new(&prepared, &spec, model)?;
+    let (scale, mut memories) = (checked.scale, checked.memories());
+    let mut found = checked.verification(model, &decision)?;
+    if found.agrees && found.recomputed.gap.is_finite() {
+        // Fixed weights are proved by their own multipliers.
+        let dual = match set(&spec.method)? {
+            None => found.recomputed.dual,
+            Some(_) => prepared.fit_from(&spec, &mut memories, observer)?.certificate().dual.max(found.recomputed.dual),
+        };
+        let gap = relative_gap(found.recomputed.primal, dual, scale);
+        found.proven = Some(Certificate { dual, gap, ..found.recomputed });
+    }
+    Ok(found)
+}
+
+/// The request and the kernel terms on these rows, which must be those of the fit as far as the model can tell.
+fn prepare(
+    model: &Model,
+    data: &Dataset,
+    target: &Target,
+    sample_weight: Option<&[f64]>,
+) -> Result<(TrainSpec, Prepared)> {
     let spec: TrainSpec = serde_json::from_value(model.spec.clone())
         .map_err(|e| Error::data("model", format!("its request cannot be read ({e})"), "fit it again"))?;
     same_classes(model, target)?;
@@ -63,8 +108,7 @@ pub fn verify(model: &Model, data: &Dataset, target: &Target, sample_weight: Opt
     if let Some(x) = &prepared.table {
         same_rows(model, x, &prepared.samples.kept)?;
     }
-    let decision = model.decision(&data.select(&prepared.samples.kept))?;
-    Checked::new(&prepared, &spec, model)?.verification(model, &decision)
+    Ok((spec, prepared))
 }
 
 /// The stored solution on these rows.
@@ -82,6 +126,8 @@ struct Checked<'a> {
 struct CheckedPart {
     /// θ as the method saw it: of groups, where kernels share weights.
     theta: Vec<f64>,
+    /// a, of the rows the machine sees.
+    multipliers: Vec<f64>,
     /// K_θ a + b, all rows.
     decision: Vec<f64>,
     /// Σ c ℓ.
@@ -146,24 +192,53 @@ impl<'a> Checked<'a> {
         if drift.is_nan() || drift > SAME_DECISION {
             self.findings.push(format!("the stored decision functions differ from the certified ones by {drift:.1e}"));
         }
-        Ok(Verification { stated, recomputed, drift, agrees: self.findings.is_empty(), findings: self.findings })
+        let change = self.change()?;
+        let at_rest = self.spec.tol.max(AT_REST);
+        if let Some(change) = change.filter(|c| stated.status == Status::Stationary && *c > at_rest * (1.0 + 1e-6)) {
+            self.findings.push(format!("the weights are not at rest: a step would change them by {change:.1e}"));
+        }
+        let (agrees, findings) = (self.findings.is_empty(), self.findings);
+        Ok(Verification { stated, recomputed, proven: None, drift, change, findings, agrees })
+    }
+
+    /// Where a run that continues the fit starts.
+    fn memories(&self) -> Vec<Memory> {
+        let memory = |parts: &[CheckedPart]| Memory {
+            theta: Some(parts[0].theta.clone()),
+            duals: Some(parts.iter().map(|p| p.multipliers.clone()).collect()),
+            ..Memory::default()
+        };
+        self.parts.chunks(self.together()).map(memory).collect()
     }
 
     /// Σ of `f` over what was fitted together.
     fn sum(&self, f: impl Fn(&Self, &[CheckedPart]) -> Result<f64>) -> Result<f64> {
-        let together = if self.shared { self.parts.len() } else { 1 };
-        self.parts.chunks(together).map(|parts| f(self, parts)).sum()
+        self.parts.chunks(self.together()).map(|parts| f(self, parts)).sum()
     }
 
-    /// Σ c ℓ + ½ aᵀK_θ a, or Σ c ℓ + g(r) with r = θ² s where weights are penalised instead of constrained.
+    fn together(&self) -> usize {
+        if self.shared { self.parts.len() } else { 1 }
+    }
+
+    /// Σ c ℓ + ½ aᵀK_θ a, or Σ c ℓ + g(r) where weights are penalised instead of constrained.
     fn objective(&self, parts: &[CheckedPart]) -> Result<f64> {
         let loss: f64 = parts.iter().map(|p| p.loss).sum();
         let MethodSpec::Smkl { penalty, eps } = &self.spec.method else {
             return Ok(loss + parts.iter().map(|p| p.half_norm).sum::<f64>());
         };
-        let theta = &parts[0].theta;
-        let r = |t: usize| theta[t] * theta[t] * parts.iter().map(|p| p.quad_forms[t]).sum::<f64>();
-        Ok(loss + Penalty::parse(penalty, *eps)?.value(&(0..theta.len()).map(r).collect::<Vec<_>>()))
+        Ok(loss + Penalty::parse(penalty, *eps)?.value(&sq_norms(parts)))
+    }
+
+    /// What the next step of majorise–minimise would change; nothing where no kernel is left.
+    fn change(&self) -> Result<Option<f64>> {
+        let MethodSpec::Smkl { penalty, eps } = &self.spec.method else { return Ok(None) };
+        let penalty = Penalty::parse(penalty, *eps)?;
+        let of = |parts: &[CheckedPart]| {
+            let theta = &parts[0].theta;
+            let next = penalty.advance(&sq_norms(parts), theta);
+            if theta.iter().all(|t| *t == 0.0) { 0.0 } else { relative_change(&next, theta) }
+        };
+        Ok(Some(self.parts.chunks(self.together()).map(of).fold(0.0, f64::max)))
     }
 
     /// A(a) − ½·support(s).
@@ -218,8 +293,15 @@ impl CheckedPart {
             quad_forms,
             decision: f.iter().map(|f| f + bias).collect(),
             theta,
+            multipliers: own_a,
         }
     }
+}
+
+/// r = θ² s.
+fn sq_norms(parts: &[CheckedPart]) -> Vec<f64> {
+    let theta = &parts[0].theta;
+    (0..theta.len()).map(|t| theta[t] * theta[t] * parts.iter().map(|p| p.quad_forms[t]).sum::<f64>()).collect()
 }
 
 /// The multipliers of the kept rows.

@@ -24,7 +24,7 @@ use mercer::{
     },
     kernels::Normalize,
     linalg::Matrix,
-    methods::{MethodSpec, Prepared, Solver, grid_search},
+    methods::{MethodSpec, Prepared, Solver, Source, grid_search},
     model::Input,
     trace::Silent,
 };
@@ -109,7 +109,7 @@ fn compare(name: &str, splits: u64) -> Result<()> {
             let (train, test) = split::stratified_split(&target, 0.2, seed)?;
             let (x, y) = (data.select(&train), target.select(&train));
             let grid = grid(&x, &y, &spec)?;
-            let best = &grid[grid_search(&x, &y, &grid, 5, seed)?.best];
+            let best = &grid[grid_search(Source::Table(&x), &y, None, &grid, (5, seed), &mut Silent)?.best];
             // Tight, so that a kernel counted is not one that was merely slow to leave.
             let last = TrainSpec { tol: 1e-5, max_iter: 5000, ..best.clone() };
             let model = mercer::train(&x, &y, None, &last, &mut Silent)?;

@@ -7,7 +7,7 @@ use mercer::{
     Result, TrainSpec,
     data::{Target, synthetic},
     kernels::Normalize,
-    methods::{MethodSpec, Solver, grid_search},
+    methods::{MethodSpec, Solver, Source, grid_search},
     metrics,
     trace::Silent,
 };
@@ -44,7 +44,7 @@ fn main() -> Result<()> {
             let (x, y) = (data.select(&train), target.select(&train));
             let best = match chosen {
                 Some(best) if !each => best,
-                _ => grid_search(&x, &y, &grid, 5, repeat)?.best,
+                _ => grid_search(Source::Table(&x), &y, None, &grid, (5, repeat), &mut Silent)?.best,
             };
             chosen = Some(best);
             let model = mercer::train(&x, &y, None, &grid[best], &mut Silent)?;

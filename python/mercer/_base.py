@@ -35,7 +35,7 @@ class MKLBase(BaseEstimator):
 
     kernels: str | Kernel | list[str | Kernel] = "auto"
     _: KW_ONLY
-    C: float = 1.0
+    C: float | str = 1.0
     loss: str
     normalize: str | None = "multiplicative"
     standardize: bool = True
@@ -48,6 +48,10 @@ class MKLBase(BaseEstimator):
     n_jobs: int | None = None
     verbose: int = 0
     memory: int | str | None = None
+
+    def _chooses_v(self) -> bool:
+        """Is v left to the fit?"""
+        return False
 
     def _method(self) -> dict[str, Any]:
         """The method and its own parameters, in the core's words."""
@@ -102,6 +106,7 @@ class MKLBase(BaseEstimator):
     def _request(self) -> dict[str, Any]:
         """The core's `TrainSpec`, less what depends on y."""
         normalize = _params.choice("normalize", self.normalize, NORMALIZATIONS)
+        price, choose_c = _params.number_or_auto("C", self.C, 1.0)
         return {
             "method": self._method(),
             "kernels": to_text(self.kernels),
@@ -110,7 +115,8 @@ class MKLBase(BaseEstimator):
             "fit_intercept": _params.flag("fit_intercept", self.fit_intercept),
             "group_by": _params.choice("group_by", self.group_by, ("scope", None)) or "none",
             "penalties": _params.numbers("penalties", self.penalties),
-            "c": _params.number("C", self.C),
+            "c": price,
+            "choose": {"c": choose_c, "v": self._chooses_v(), "seed": _params.seed(self.random_state)},
             "loss": _params.choice("loss", self.loss, self._losses),
             "tol": _params.number("tol", self.tol),
             "max_iter": _params.count("max_iter", self.max_iter),
@@ -159,6 +165,7 @@ class MKLBase(BaseEstimator):
             for record in machine["trace"]
         ]
         self.warnings_ = info["warnings"]
+        self.C_ = info["spec"]["c"]
 
     def _decision(self, X: Any) -> np.ndarray:
         """Decision values, (rows, machines)."""

@@ -88,7 +88,9 @@ _OPTIONAL = ("epsilon", "memory")
 def parameters(spec: dict[str, Any]) -> dict[str, Any]:
     """Constructor parameters from a request in the core's words; `class_weight` still has the core's class names."""
     told = {key: value for key, value in (spec | spec["method"]).items() if value is not None or key in _OPTIONAL}
-    plain = {key: value for key, value in told.items() if key not in ("name", "method", "storage")}
+    choose = spec.get("choose", {})
+    told |= {key: "auto" for key in ("c", "v") if choose.get(key)}
+    plain = {key: value for key, value in told.items() if key not in ("name", "method", "storage", "choose")}
     return {
         _WORDS.get(key, key): _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
         for key, value in plain.items()

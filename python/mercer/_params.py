@@ -25,6 +25,15 @@ def number(name: str, value: Any) -> float:
     return float(value)
 
 
+def number_or_auto(name: str, value: Any, default: float) -> tuple[float, bool]:
+    """A finite real number, and whether it is left to the fit: then the number given is `default`."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f'parameter `{name}` must be a number or "auto", got {value!r}')
+        return default, True
+    return number(name, value), False
+
+
 def numbers(name: str, values: Any) -> list[float] | None:
     """None, or finite real numbers."""
     if values is None:

@@ -21,6 +21,7 @@ from mercer import (
     SMKLRegressor,
     UniformMKLClassifier,
     UniformMKLRegressor,
+    load,
 )
 
 TIGHT = {"tol": 1e-7, "max_iter": 5000}
@@ -160,3 +161,27 @@ def test_smkl_below_the_threshold_is_a_constant_and_a_warning(binary):
 def test_defaults_work_untuned(Estimator, binary, regression):
     X, y = data(Estimator, binary, regression)
     assert Estimator().fit(X, y).score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("weight", [None, "given"])
+def test_settings_left_to_the_fit_are_found_on_its_rows(weight, noisy):
+    X, y = noisy
+    sample_weight = None if weight is None else np.linspace(0.5, 2, len(y))
+    auto = GMKLClassifier(BANK, C="auto", v="auto", random_state=3).fit(X, y, sample_weight=sample_weight)
+    assert auto.C_ in (0.1, 1, 10, 100, 1000) and auto.v_ in (0.1, 0.3, 0.5, 0.7, 0.9)
+    told = GMKLClassifier(BANK, C=auto.C_, v=auto.v_).fit(X, y, sample_weight=sample_weight)
+    assert np.array_equal(auto.kernel_weights_, told.kernel_weights_)
+    assert told.C_ == auto.C_
+    assert auto.get_params()["C"] == "auto"
+
+
+def test_settings_left_to_the_fit_for_ready_made_kernels(tmp_path, binary):
+    X, y = binary
+    regressor = SMKLRegressor("precomputed", C="auto").fit(numpy_bank(X, X), X[:, 0])
+    assert regressor.C_ > 0 and regressor.status_ == "stationary"
+    regressor.save(tmp_path / "m.mercer")
+    loaded = load(tmp_path / "m.mercer")
+    assert loaded.C == "auto" and loaded.C_ == regressor.C_
+    for wrong in ({"C": "best"}, {"v": "best"}, {"C": None}):
+        with pytest.raises((TypeError, ValueError), match=f"`{next(iter(wrong))}`"):
+            GMKLClassifier(BANK, **wrong).fit(X, y)

@@ -12,7 +12,7 @@ use mercer::{
 };
 use serde_json::Value;
 
-use crate::values::{bytes, class_weight, exponent, named, positive, task, threads};
+use crate::values::{Setting, bytes, class_weight, exponent, named, positive, setting, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
@@ -93,12 +93,13 @@ pub struct FitArgs {
     /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper`
     #[arg(long, short, default_value = "auto", value_name = "TEXT", help_heading = "Method")]
     pub kernels: String,
-    /// Price of the sum of losses
-    #[arg(short = 'C', long = "cost", default_value_t = TrainSpec::default().c, value_name = "C", help_heading = "Method")]
-    pub c: f64,
-    /// gmkl: from 0 (all kernels share) to 1 (few kernels) [default: 0.5]
-    #[arg(long, help_heading = "Method")]
-    pub v: Option<f64>,
+    /// Price of the sum of losses; `auto`: by cross-validation on the training rows
+    #[arg(short = 'C', long = "cost", default_value_t = Setting::Given(TrainSpec::default().c), value_name = "C",
+        value_parser = setting, help_heading = "Method")]
+    pub c: Setting,
+    /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]
+    #[arg(long, value_parser = setting, help_heading = "Method")]
+    pub v: Option<Setting>,
     /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,
@@ -112,10 +113,10 @@ pub struct FitArgs {
     /// smkl: inside the logarithm [default: 0.0001]
     #[arg(long, help_heading = "Method")]
     pub eps: Option<f64>,
-    /// single: folds of the cross-validation [default: 5]
+    /// Folds of the cross-validation: single, and C or v left to `auto` [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
-    /// single: seed of the folds [default: 0]
+    /// Seed of those folds [default: 0]
     #[arg(long, help_heading = "Method")]
     pub seed: Option<u64>,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
@@ -303,6 +304,8 @@ mod tests {
             ("--multi-class", "ovr ovo"),
             ("--group-by", "none scope"),
             ("--p", "1 2.5 inf"),
+            ("--v", "0 0.5 auto"),
+            ("-C", "10 1e-3 auto"),
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
             ("--task", "auto classify regress"),
@@ -313,7 +316,9 @@ mod tests {
                 assert!(parsed.is_ok(), "{flag} {name}: {parsed:?}");
             }
         }
-        for wrong in [["--loss", "hinges"], ["--p", "nan"], ["--p", "-inf"], ["--multi-class", "one"]] {
+        for wrong in
+            [["--loss", "hinges"], ["--p", "nan"], ["--p", "-inf"], ["-C", "automatic"], ["--multi-class", "one"]]
+        {
             assert!(Cli::try_parse_from(base.into_iter().chain(wrong)).is_err(), "{wrong:?}");
         }
     }

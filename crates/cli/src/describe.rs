@@ -25,6 +25,17 @@ pub fn method(model: &Model) -> String {
     std::iter::once(name.to_string()).chain(parameters).collect()
 }
 
+/// Which settings cross-validation found.
+fn chosen(model: &Model) -> &'static str {
+    let found = |key: &str| model.spec["choose"][key] == true;
+    match (found("c"), found("v")) {
+        (true, true) => " (like v by cross-validation)",
+        (true, false) => " (by cross-validation)",
+        (false, true) => " (v by cross-validation)",
+        (false, false) => "",
+    }
+}
+
 /// Everything `inspect` shows.
 pub fn text(model: &Model, all: bool) -> String {
     let row = MethodRow::new(&method(model), model, None);
@@ -70,8 +81,9 @@ fn summary(model: &Model, row: &MethodRow) -> String {
         (
             "settings",
             format!(
-                "C {}, loss {}, normalize {}, tol {}{}",
+                "C {}{}, loss {}, normalize {}, tol {}{}",
                 setting("c"),
+                chosen(model),
                 setting("loss"),
                 setting("normalize"),
                 setting("tol"),

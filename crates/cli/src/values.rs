@@ -1,5 +1,7 @@
 //! Texts of the command line as values.
 
+use std::fmt;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{data::csv::TaskHint, methods::ClassWeight};
 use serde::de::DeserializeOwned;
@@ -14,6 +16,38 @@ where
         |name: &&'static str| PossibleValue::new(*name).aliases([name.replace('_', "-"), name.replace('-', "_")]);
     PossibleValuesParser::new(names.iter().map(value))
         .try_map(|name| serde_json::from_value::<T>(name.replace('-', "_").into()))
+}
+
+/// A number, or the word that leaves it to cross-validation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Setting {
+    Auto,
+    Given(f64),
+}
+
+impl Setting {
+    pub fn given(self) -> Option<f64> {
+        match self {
+            Self::Auto => None,
+            Self::Given(value) => Some(value),
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Given(value) => value.fmt(f),
+        }
+    }
+}
+
+pub fn setting(text: &str) -> Result<Setting, String> {
+    match text {
+        "auto" => Ok(Setting::Auto),
+        _ => text.parse().map(Setting::Given).map_err(|_| "expected a number or auto".into()),
+    }
 }
 
 /// A number or `inf`, as a request states it: JSON has no infinity.

@@ -331,6 +331,26 @@ fn kernels_share_weights_and_have_penalties() {
 }
 
 #[test]
+fn settings_can_be_left_to_cross_validation() {
+    let folder = Folder::new("auto");
+    folder.write("train.csv", &circle(100, 2));
+    let fit = |rest: &str| folder.run(&format!("fit train.csv --target class {BANK} {rest} -o m.mercer"));
+    let told = fit("-C auto --v auto --folds 3 --seed 4").exits(0).out;
+    assert!(told.contains("(like v by cross-validation)"), "{told}");
+    let spec = folder.run("inspect m.mercer --json").exits(0).json()["spec"].clone();
+    let (c, v) = (spec["c"].to_string(), spec["method"]["v"].to_string());
+    let again = fit(&format!("-C {c} --v {v} --json")).exits(0).json();
+    folder.run("verify m.mercer train.csv --target class").exits(0);
+    let auto = fit("-C auto --v auto --folds 3 --seed 4 --json").exits(0).json();
+    assert_eq!(auto["machines"], again["machines"]);
+    fit("-C auto --method smkl").exits(0);
+    fit("-C auto --method single --seed 1").exits(0);
+    fit("--method uniform --v auto").refuses_in_one_line("`v`");
+    fit("-C auto --folds 1").refuses_in_one_line("folds");
+    fit("--folds 3").refuses_in_one_line("`folds`");
+}
+
+#[test]
 fn roads_and_aliases_agree() {
     let folder = Folder::new("roads");
     folder.write("train.csv", &circle(100, 3));

@@ -8,7 +8,9 @@ use mercer::{
     gram::{Stack, gram_block},
     kernels::{Normalize, language},
     linalg::Matrix,
-    methods::{LossName, MethodSpec, Prepared, Solver, Storage, TrainSpec as Spec, grid_search},
+    methods::{
+        Choices, LossName, MethodSpec, Prepared, Solver, Source, Storage, TrainSpec as Spec, choose, grid_search,
+    },
     model::{Input, Scheme},
     trace::{IterRecord, Observer, Silent, Status},
 };
@@ -287,7 +289,7 @@ fn single_scores_folds_as_fits_without_them_would() {
                 None => name.to_string(),
             };
             let twin: Vec<Spec> = specs.iter().map(|k| one(&scoped(&k.name))).collect();
-            let search = grid_search(&x, target, &twin, 5, 7).unwrap();
+            let search = grid_search(Source::Table(&x), target, None, &twin, (5, 7), &mut Silent).unwrap();
             let model = fit(&x, target, &spec);
             let (got, best) = (search.mean(chosen(&model)), search.mean(search.best));
             assert!((got - best).abs() <= 1e-4 * best.abs(), "{normalize:?}: {got} {best} {search:?}");
@@ -320,4 +322,55 @@ fn single_respects_weights_and_survives_columns_that_are_constant_in_a_fold() {
     let weighted = mercer::train(&x, &y, Some(&weights), &spec, &mut Silent).unwrap();
     let Input::Table { kernels, .. } = &weighted.input else { panic!() };
     assert_eq!(kernels[chosen(&weighted)].columns, [2]);
+}
+
+/// A request with a dozen kernels.
+fn small(method: &str) -> TrainSpec {
+    let kernels = "rbf(0.5|1|2), poly(1..2) on all; linear on cols(1-6)".into();
+    TrainSpec { method: MethodSpec::named(method).unwrap(), kernels, c: 5.0, ..TrainSpec::default() }
+}
+
+#[test]
+fn grid_search_prefers_a_price_that_works() {
+    let (x, y) = synthetic::toy1(90, 12);
+    let source = Source::Table(&x);
+    let specs: Vec<TrainSpec> = [1e-6, 1.0, 10.0].map(|c| TrainSpec { c, ..small("gmkl") }).to_vec();
+    let search = || grid_search(source, &y, None, &specs, (3, 1), &mut Silent).unwrap();
+    assert!(search().scores.iter().all(|s| s.len() == 3) && search().best > 0, "{:?}", search());
+    assert_eq!(search(), search());
+    let both = Choices { c: true, v: true, folds: 3, seed: 1 };
+    let chosen = choose(source, &y, None, &TrainSpec { choose: both, ..specs[0].clone() }, &mut Silent).unwrap();
+    assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl { v, .. } if v > 0.0), "{chosen:?}");
+    let uniform = TrainSpec { choose: both, ..small("uniform") };
+    assert!(choose(source, &y, None, &uniform, &mut Silent).unwrap_err().to_string().contains("`v`"));
+}
+
+#[test]
+fn a_price_left_to_the_fit_is_the_one_that_search_finds() {
+    let (x, y) = synthetic::toy1(70, 5);
+    let choose = Choices { c: true, folds: 3, seed: 2, ..Choices::default() };
+    for method in ["gmkl", "smkl"] {
+        // The price in the request counts for nothing.
+        let auto = TrainSpec { choose, c: 0.037, ..small(method) };
+        let model = mercer::train(&x, &y, None, &auto, &mut Silent).unwrap();
+        let found: TrainSpec = serde_json::from_value(model.spec.clone()).unwrap();
+        assert!(found.c > 0.05 && found.choose == choose, "{found:?}");
+        let told = TrainSpec { choose: Choices::default(), ..found.clone() };
+        let again = mercer::train(&x, &y, None, &told, &mut Silent).unwrap();
+        assert_eq!(again.machines[0].weights, model.machines[0].weights);
+        // Ready-made matrices of the same kernels lead to the same choice.
+        let kernels = language::parse(&auto.kernels).unwrap().resolve(&x).unwrap();
+        let ready = TrainSpec { standardize: false, ..auto.clone() };
+        let table = mercer::train(&x, &y, None, &ready, &mut Silent).unwrap();
+        let data = stack(&gram_block(&x, None, &kernels, Normalize::None).unwrap());
+        let matrices = Stack { rows: 70, cols: 70, terms: kernels.len(), data: &data };
+        let model = mercer::train_precomputed(matrices, &y, None, &ready, &mut Silent).unwrap();
+        assert!((model.spec["c"].as_f64().unwrap() / table.spec["c"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    }
+    // A weight too few is an error, not a panic; two rows of a class allow two folds.
+    let auto = TrainSpec { choose, ..small("gmkl") };
+    assert!(mercer::train(&x, &y, Some(&[1.0]), &auto, &mut Silent).is_err());
+    let rare =
+        Target::Classes { names: vec!["a".into(), "b".into()], labels: (0..70).map(|i| usize::from(i < 2)).collect() };
+    assert!(mercer::train(&x, &rare, None, &auto, &mut Silent).is_ok());
 }

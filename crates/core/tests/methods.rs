@@ -1,6 +1,5 @@
 //! Certificates and equivalences: every fit proves its quality, and two roads give one answer.
 
-use mercer::methods::{Choices, choose};
 use mercer::{
     Model, TrainSpec,
     data::{Dataset, Standardizer, Target, synthetic},
@@ -9,9 +8,7 @@ use mercer::{
     linalg::{Matrix, threads},
     loss::Hinge,
     machine::{Fitting, Task},
-    methods::{
-        ClassWeight, GroupBy, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage, grid_search,
-    },
+    methods::{ClassWeight, GroupBy, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage},
     model::Scheme,
     trace::{Silent, Status},
 };
@@ -528,19 +525,6 @@ fn models_survive_their_file_and_refuse_damage() {
         longer.extend_from_slice(b"more");
         assert!(Model::from_bytes(&longer).is_err());
     }
-}
-
-#[test]
-fn grid_search_prefers_a_price_that_works() {
-    let (x, y) = synthetic::toy1(90, 12);
-    let specs: Vec<TrainSpec> = [1e-6, 1.0, 10.0].map(|c| TrainSpec { c, ..spec(gmkl(0.5, Solver::Level)) }).to_vec();
-    let search = grid_search(&x, &y, &specs, 3, 1).unwrap();
-    assert!(search.scores.iter().all(|s| s.len() == 3) && search.best > 0, "{search:?}");
-    assert_eq!(search, grid_search(&x, &y, &specs, 3, 1).unwrap());
-    let chosen = choose(&x, &y, &specs[0], Choices { c: true, v: true }, 3, 1).unwrap();
-    assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl { v, .. } if v > 0.0), "{chosen:?}");
-    let uniform = spec(MethodSpec::Uniform {});
-    assert!(choose(&x, &y, &uniform, Choices { c: false, v: true }, 3, 1).unwrap_err().to_string().contains("`v`"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use mercer::{
     data::{Dataset, Target, split, synthetic},
     kernels::{Normalize, language::PAPER},
     linalg::threads,
-    methods::{MethodSpec, grid_search},
+    methods::{MethodSpec, Source, grid_search},
     report::{self, MethodRow, ReportData, WeightPanel, significant},
     trace::Silent,
 };
@@ -59,7 +59,7 @@ fn fit(label: &'static str, learn: &(Dataset, Target), held: &(Dataset, Target),
         Ok(TrainSpec { method, kernels: "paper".into(), normalize: Normalize::Trace, c, ..TrainSpec::default() })
     };
     let specs = GRID.into_iter().map(with).collect::<Result<Vec<_>>>()?;
-    let spec = &specs[grid_search(&learn.0, &learn.1, &specs, FOLDS, seed)?.best];
+    let spec = &specs[grid_search(Source::Table(&learn.0), &learn.1, None, &specs, (FOLDS, seed), &mut Silent)?.best];
     let model = mercer::train(&learn.0, &learn.1, None, spec, &mut Silent)?;
     let predicted = model.predict(&held.0)?;
     let row = MethodRow::new(label, &model, Some(scores::headline("test", &held.1, &predicted)?));

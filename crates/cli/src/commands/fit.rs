@@ -10,7 +10,7 @@ use mercer::{
     },
     kernels::language,
     linalg::threads,
-    methods::MethodSpec,
+    methods::{Choices, MethodSpec},
     report::{self, MethodRow, ReportData, WeightPanel},
     trace::Status,
 };
@@ -22,6 +22,7 @@ use crate::{
     describe, output,
     progress::{Cause, Progress, Show, catch_interrupt},
     scores,
+    values::Setting,
 };
 
 /// Checked, with every output path known to be possible; nothing has been read yet.
@@ -52,10 +53,11 @@ impl TryFrom<FitArgs> for Plan {
         language::parse(&args.kernels)?;
         let spec = TrainSpec {
             method: method(&args)?,
+            choose: choices(&args),
             kernels: args.kernels,
             normalize: args.normalize,
             standardize: !args.no_standardize,
-            c: args.c,
+            c: args.c.given().unwrap_or(1.0),
             loss: args.loss,
             epsilon: args.epsilon,
             multi_class: args.multi_class,
@@ -91,12 +93,23 @@ impl TryFrom<FitArgs> for Plan {
     }
 }
 
+/// What cross-validation is to find.
+fn choices(args: &FitArgs) -> Choices {
+    let none = Choices::default();
+    Choices {
+        c: args.c == Setting::Auto,
+        v: args.v == Some(Setting::Auto),
+        folds: args.folds.unwrap_or(none.folds),
+        seed: args.seed.unwrap_or(none.seed),
+    }
+}
+
 /// The named method with the parameters given; one it does not have is refused.
 fn method(args: &FitArgs) -> Result<MethodSpec> {
     let name = args.method.as_str();
     let mut spec = json!(MethodSpec::named(name)?);
     let given = [
-        ("v", args.v.map(Value::from)),
+        ("v", args.v.and_then(Setting::given).map(Value::from)),
         ("p", args.p.clone()),
         ("solver", args.solver.map(|s| json!(s))),
         ("penalty", args.penalty.clone().map(Value::from)),
@@ -104,8 +117,12 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         ("folds", args.folds.map(Value::from)),
         ("seed", args.seed.map(Value::from)),
     ];
+    let Choices { c, v, .. } = choices(args);
     for (key, value) in given.into_iter().filter_map(|(key, value)| value.map(|v| (key, v))) {
         // `l1` and `l2` are `lp` with p said already.
+        if spec.get(key).is_none() && (c || v) && ["folds", "seed"].contains(&key) {
+            continue;
+        }
         if spec.get(key).is_none() || (key == "p" && name != spec["name"]) {
             return Err(Error::param(key, format!("left out with --method {name}"), value));
         }

@@ -18,7 +18,7 @@ pub use set::GramSet;
 pub use square::Gram;
 pub use subset::Groups;
 
-use crate::linalg::dot;
+use crate::{Error, Result, linalg::dot};
 
 /// Ready-made kernel values, kernel axis last: entry (i, j) of kernel t is `data[(i·cols + j)·terms + t]`.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,24 @@ pub struct Stack<'a> {
     pub terms: usize,
     /// The numbers.
     pub data: &'a [f64],
+}
+
+impl Stack<'_> {
+    /// Refuses anything but kernels of some rows with themselves.
+    pub fn check_square(&self) -> Result<()> {
+        let (n, m) = (self.rows, self.terms);
+        if self.cols != n || n == 0 || m == 0 || self.data.len() != n * n * m {
+            let got = format!("({n}, {}, {m})", self.cols);
+            return Err(Error::shape("ready-made kernels", "(n, n, kernels), kernel axis last, none of them 0", got));
+        }
+        Ok(())
+    }
+
+    /// The numbers of these rows and columns, in their order.
+    pub fn block(&self, rows: &[usize], cols: &[usize]) -> Vec<f64> {
+        let cell = |i: usize, j: usize| &self.data[(i * self.cols + j) * self.terms..][..self.terms];
+        rows.iter().flat_map(|&i| cols.iter().flat_map(move |&j| cell(i, j).iter().copied())).collect()
+    }
 }
 
 /// Kernel terms K_1 … K_M over n shared samples.

@@ -22,7 +22,7 @@ mod working_set;
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use evaluate::{Memory, Part, Point, Problem};
-pub use search::{Choices, Search, choose, grid_search};
+pub use search::{Choices, Search, Source, choose, grid_search};
 pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
 pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Penalty;
+use super::{Choices, Penalty};
 use crate::{
     Error, Result,
     gram::Storage,
@@ -172,6 +172,8 @@ pub struct TrainSpec {
     pub standardize: bool,
     /// Price of the sum of losses.
     pub c: f64,
+    /// Parameters left to cross-validation by [`super::train`] and [`super::train_precomputed`].
+    pub choose: Choices,
     /// The loss.
     pub loss: Option<LossName>,
     /// Half-width of the tube; `None` means 0.1·std(y).
@@ -208,6 +210,7 @@ impl Default for TrainSpec {
             normalize: Normalize::Multiplicative,
             standardize: true,
             c: 1.0,
+            choose: Choices::default(),
             loss: None,
             epsilon: None,
             class_weight: ClassWeight::None,
@@ -236,6 +239,12 @@ impl TrainSpec {
         };
         positive("C", self.c)?;
         positive("tol", self.tol)?;
+        if self.choose.folds < 2 {
+            return Err(Error::param("folds", "at least 2", self.choose.folds));
+        }
+        if self.choose.v && !matches!(self.method, MethodSpec::Gmkl { .. }) {
+            return Err(Error::param("v", format!("left out for {}, which has none", self.method.name()), "auto"));
+        }
         if self.max_iter == 0 {
             return Err(Error::param("max_iter", "at least 1", 0));
         }

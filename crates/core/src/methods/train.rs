@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::{
     GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
     samples::{MachineTask, Samples},
+    search::{self, Source},
     single,
     smkl::collapse_warning,
 };
@@ -29,6 +30,7 @@ pub fn train(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
+    let spec = &search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
     Prepared::from_table(data, target, sample_weight, spec)?.fit(spec, observer)
 }
 
@@ -40,6 +42,7 @@ pub fn train_precomputed(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
+    let spec = &search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
     Prepared::from_stack(stack, target, sample_weight, spec)?.fit(spec, observer)
 }
 
@@ -92,11 +95,8 @@ impl Prepared {
     ) -> Result<Self> {
         let began = Instant::now();
         spec.check()?;
+        stack.check_square()?;
         let (n, m) = (stack.rows, stack.terms);
-        if stack.cols != n || n == 0 || m == 0 || stack.data.len() != n * n * m {
-            let got = format!("({}, {}, {})", stack.rows, stack.cols, stack.terms);
-            return Err(Error::shape("ready-made kernels", "(n, n, kernels), kernel axis last, none of them 0", got));
-        }
         if spec.normalize == Normalize::Spherical {
             return Err(Error::param(
                 "normalize",
@@ -110,7 +110,7 @@ impl Prepared {
         let grams = if samples.kept.len() == n {
             GramSet::from_stack(stack, &names, &options)?
         } else {
-            let data = select_stack(stack, &samples.kept);
+            let data = stack.block(&samples.kept, &samples.kept);
             let kept = samples.kept.len();
             GramSet::from_stack(Stack { rows: kept, cols: kept, terms: m, data: &data }, &names, &options)?
         };
@@ -330,11 +330,6 @@ fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
         budget,
     };
     (options, budget)
-}
-
-fn select_stack(stack: Stack<'_>, kept: &[usize]) -> Vec<f64> {
-    let cell = |i: usize, j: usize| &stack.data[(i * stack.cols + j) * stack.terms..][..stack.terms];
-    kept.iter().flat_map(|&i| kept.iter().flat_map(move |&j| cell(i, j).iter().copied())).collect()
 }
 
 /// Kernels whose columns are all constant on the training rows say nothing: they are left out and named. None left is an error.

@@ -324,6 +324,44 @@ fn single_respects_weights_and_survives_columns_that_are_constant_in_a_fold() {
     assert_eq!(kernels[chosen(&weighted)].columns, [2]);
 }
 
+#[test]
+fn kernels_proved_to_be_zero_are_left_out_and_the_answer_is_the_same() {
+    let (x, y) = synthetic::toy1(60, 6);
+    let mut spared = 0;
+    for bank in ["paper", "rbf(2^-10..2^10), laplace(2^-10..2^10), poly(1..6) on all, each"] {
+        for loss in [LossName::Squared, LossName::SquaredHinge, LossName::Logistic] {
+            for (v, shared_weights) in [(0.5, false), (1.0, true)] {
+                let method = MethodSpec::Gmkl { v, p: 2.0, solver: Solver::Auto };
+                let target = if shared_weights { thirds(&x) } else { y.clone() };
+                let with = |screening, working_set| {
+                    let base = TrainSpec {
+                        method: method.clone(),
+                        kernels: bank.into(),
+                        c: 0.05,
+                        tol: 1e-6,
+                        ..TrainSpec::default()
+                    };
+                    fit(&x, &target, &TrainSpec { screening, working_set, shared_weights, loss: Some(loss), ..base })
+                };
+                for working_set in [false, true] {
+                    let (on, off) = (with(true, working_set), with(false, working_set));
+                    let told = format!("{bank} {loss:?} v={v}");
+                    assert_eq!((on.status(), off.status()), (Status::Optimal, Status::Optimal), "{told}");
+                    // Each lies above the other's certified lower bound.
+                    let (a, b) = (on.certificate(), off.certificate());
+                    assert!(
+                        a.dual <= b.primal && b.dual <= a.primal && close(a.primal, b.primal, 2e-6),
+                        "{told}: {a:?} {b:?}"
+                    );
+                    spared += usize::from(a.primal != b.primal);
+                }
+            }
+        }
+    }
+    // Where nothing is left out both runs are the same to the last digit.
+    assert!(spared > 6, "{spared}");
+}
+
 /// A request with a dozen kernels.
 fn small(method: &str) -> TrainSpec {
     let kernels = "rbf(0.5|1|2), poly(1..2) on all; linear on cols(1-6)".into();

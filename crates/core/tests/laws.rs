@@ -55,6 +55,11 @@ fn losses_satisfy_fenchel_young_and_their_bias_is_best() {
                 let u = -(rng.uniform() * (high.min(3.0) - low.max(-3.0)) + low.max(-3.0));
                 let f = 4.0 * rng.normal();
                 assert!(loss.value(y, f) + loss.conjugate(y, u) >= u * f - 1e-12, "{} y={y} u={u} f={f}", loss.name());
+                // The modulus of strong convexity: the conjugate at a midpoint lies below the chord by at least κ/8 times the square.
+                let w = -(rng.uniform() * (high.min(3.0) - low.max(-3.0)) + low.max(-3.0));
+                let chord = 0.5 * (loss.conjugate(y, u) + loss.conjugate(y, w));
+                let least = 0.125 * loss.conjugate_modulus() * (u - w).powi(2);
+                assert!(chord - loss.conjugate(y, 0.5 * (u + w)) >= least - 1e-12, "{} {u} {w}", loss.name());
             }
             // Equality at some f: the conjugate is not merely a bound.
             let u = -0.5 * (low.max(-1.0) + high.min(1.0));

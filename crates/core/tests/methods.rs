@@ -486,6 +486,7 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
             tol,
             max_iter: 40,
             working_set: false,
+            screening: false,
         };
         gmkl(0.5, Solver::Level).fit(&problem, &mut Memory::default(), &mut Silent).unwrap().certificate
     };

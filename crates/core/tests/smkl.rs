@@ -262,6 +262,7 @@ fn shared(grams: &dyn GramSource, y: &[f64], c: f64, copies: usize, penalty: &Pe
         tol: 1e-7,
         max_iter: 5000,
         working_set: true,
+        screening: true,
     };
     fit_penalty(&problem, penalty, &mut Memory::default(), &mut Silent).unwrap()
 }

@@ -37,6 +37,10 @@ impl Loss for Logistic {
         if y > 0.0 { (0.0, 1.0) } else { (-1.0, 0.0) }
     }
 
+    fn conjugate_modulus(&self) -> f64 {
+        4.0
+    }
+
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
         stationary_bias(self, y, f, cost)
     }

@@ -34,6 +34,11 @@ pub trait Loss: Sync {
     /// Where a_i / c_i may lie.
     fn dual_interval(&self, y: f64) -> (f64, f64);
 
+    /// κ ≥ 0 such that ℓ*(y, u) − ½ κ u² is convex in u: the inverse of the largest curvature of ℓ, 0 where ℓ has kinks.
+    fn conjugate_modulus(&self) -> f64 {
+        0.0
+    }
+
     /// A b that minimises Σ c_i ℓ(y_i, f_i + b): the middle where there are many.
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64;
 

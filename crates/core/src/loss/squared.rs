@@ -23,6 +23,10 @@ impl Loss for Squared {
         (f64::NEG_INFINITY, f64::INFINITY)
     }
 
+    fn conjugate_modulus(&self) -> f64 {
+        1.0
+    }
+
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
         let weighted: f64 = (0..y.len()).map(|i| cost[i] * (y[i] - f[i])).sum();
         weighted / cost.iter().sum::<f64>()

@@ -23,6 +23,10 @@ impl Loss for SquaredHinge {
         if y > 0.0 { (0.0, f64::INFINITY) } else { (f64::NEG_INFINITY, 0.0) }
     }
 
+    fn conjugate_modulus(&self) -> f64 {
+        1.0
+    }
+
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
         // Positives cost nothing from `left` on, negatives up to `right`: between the two, where there is room, all b are best.
         let (mut left, mut right) = (f64::NEG_INFINITY, f64::INFINITY);

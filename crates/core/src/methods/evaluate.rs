@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::cuts::Cuts;
+use super::{cuts::Cuts, screen::Screen};
 use crate::{
     Error, Result,
     gram::{Budget, GramSource},
@@ -40,6 +40,8 @@ pub struct Problem<'a> {
     pub max_iter: usize,
     /// May sparse sets be solved on few kernels at a time?
     pub working_set: bool,
+    /// May kernels be left out once they are proved to have no weight?
+    pub screening: bool,
 }
 
 /// Multipliers, part by part.
@@ -56,6 +58,8 @@ pub struct Memory {
     pub cuts: Cuts,
     /// The multipliers that prove the best lower bound, where they are not those of the best point.
     pub prover: Option<Duals>,
+    /// What it takes to prove weights zero, while that is wanted.
+    pub screen: Option<Screen>,
 }
 
 impl Memory {

@@ -51,18 +51,23 @@ pub fn fit(
         run.keep(&point);
         run.raise(point.lower_bound(set));
         cuts.push(point.dual_sum, point.slope.clone(), point.duals());
-        let mut mu = Vec::new();
+        let (mut mu, mut screened) = (Vec::new(), false);
         if !run.optimal() {
             mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower)).0;
             run.raise(cuts.aggregate(set, &mu).0);
             let average = cuts.average(&mu);
             let (value, slope) = run.cut(&average);
             run.raise(value - set.support(&slope));
+            screened = memory.screen.as_mut().is_some_and(|s| s.passed(&run, set, (value, &slope, &average)));
             cuts.push(value, slope, average.clone());
             mu.push(0.0);
             memory.prover = Some(average);
         }
         run.record(active(&point.theta));
+        if screened && !run.over() {
+            memory.remember(run.best.as_ref());
+            return run.finish();
+        }
         if run.over() {
             polish(&mut run, set, cuts, &mu, &point)?;
             memory.remember(run.best.as_ref());

@@ -7,6 +7,7 @@ mod evaluate;
 mod level;
 mod lp;
 mod samples;
+mod screen;
 mod search;
 mod silp;
 mod simple_mkl;
@@ -60,7 +61,7 @@ impl MethodSpec {
     }
 }
 
-/// The level method, on a working set where Θ selects kernels and there are many.
+/// The level method; where Θ selects kernels, without those proved to be zero, and on a working set where there are many.
 fn sparse_or_level(
     problem: &Problem<'_>,
     set: &dyn Separable,
@@ -68,8 +69,15 @@ fn sparse_or_level(
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
     let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0;
-    if problem.working_set && selects && problem.grams.n_terms() >= working_set::MIN_TERMS {
-        return working_set::fit(problem, set, memory, observer);
+    if !selects {
+        return level::fit(problem, set, memory, observer);
     }
-    level::fit(problem, set, memory, observer)
+    let method: screen::Method = |problem, set, memory, observer| {
+        let many = problem.working_set && problem.grams.n_terms() >= working_set::MIN_TERMS;
+        if many { working_set::fit(problem, set, memory, observer) } else { level::fit(problem, set, memory, observer) }
+    };
+    if problem.screening {
+        return screen::fit(problem, set, memory, observer, method);
+    }
+    method(problem, set, memory, observer)
 }

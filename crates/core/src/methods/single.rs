@@ -179,6 +179,7 @@ impl<'a> Fold<'a> {
             tol: self.spec.tol,
             max_iter: 1,
             working_set: false,
+            screening: false,
         };
         let mut fit = uniform::fit_at(&problem, vec![1.0], &mut Memory::default(), &mut Silent)?;
         fit.weights = (0..terms).map(|t| f64::from(t == at)).collect();

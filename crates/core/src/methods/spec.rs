@@ -196,6 +196,8 @@ pub struct TrainSpec {
     pub max_iter: usize,
     /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
     pub working_set: bool,
+    /// May they leave kernels out once these are proved to have no weight? The optimum is the same either way.
+    pub screening: bool,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -222,6 +224,7 @@ impl Default for TrainSpec {
             tol: 1e-3,
             max_iter: 500,
             working_set: true,
+            screening: true,
             storage: Storage::Auto,
             memory: None,
         }

@@ -179,6 +179,7 @@ impl Prepared {
                 tol: spec.tol,
                 max_iter: spec.max_iter,
                 working_set: spec.working_set,
+                screening: spec.screening,
             };
             let mut fit = spec.method.fit(&problem, memory, observer)?;
             if let MethodSpec::Smkl { penalty, eps } = &spec.method

@@ -58,7 +58,9 @@ pub fn fit(
         run.keep(&point);
         run.raise(point.lower_bound(set));
         run.record(active(&point.theta));
-        if run.over() {
+        let duals = point.duals();
+        let proof = (point.dual_sum, point.slope.as_slice(), duals.as_slice());
+        if run.over() || memory.screen.as_mut().is_some_and(|s| s.passed(&run, set, proof)) {
             memory.remember(run.best.as_ref());
             return run.finish();
         }
@@ -127,7 +129,8 @@ fn solve_on(
     let floor = 0.01 * theta.iter().copied().fold(0.0, f64::max) / working.len() as f64;
     theta.iter_mut().for_each(|t| *t = t.max(floor));
     let theta = theta.iter().any(|&t| t > 0.0).then_some(theta);
-    let mut memory = Memory { theta, duals: Some(last.duals()), cuts: cuts.restrict(working), prover: None };
+    let mut memory =
+        Memory { theta, duals: Some(last.duals()), cuts: cuts.restrict(working), prover: None, screen: None };
     let fit = level::fit(&inner, set, &mut memory, &mut Relay { run })?;
     Ok((grams.expand(&fit.weights), memory.prover))
 }

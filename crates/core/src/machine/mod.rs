@@ -16,10 +16,11 @@ pub use leave_one_out::{PROVEN_RHO, xi_alpha};
 pub use newton::Newton;
 pub use ridge::Ridge;
 pub use smo::Smo;
+use system::System;
 
 use crate::{
     Result,
-    linalg::dot,
+    linalg::{Matrix, dot},
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
 };
 
@@ -107,7 +108,34 @@ pub trait Machine: Sync {
     /// `start` is a dual feasible vector, typically the last solution for other weights: weights do not enter the constraints,
     /// so it stays feasible.
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution>;
+
+    /// w_i = −da_i/df_i at a solution: how multipliers follow decision values. Infinite where a kink of the loss lets them move freely, 0
+    /// where they are held.
+    fn give(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64>;
 }
+
+/// Second derivatives of the optimal value by the kernel: v_jᵀ P v_k for the columns v, where −P v is how the multipliers at `solution`
+/// answer when their decision values are raised by v (a row of `columns` each). With v_m = K_m a this is the Hessian of the value of K_θ by θ.
+/// `None` where more than `limit` multipliers move.
+pub fn curvature(
+    kernel: &Combined,
+    give: &[f64],
+    intercept: bool,
+    columns: &Matrix,
+    limit: usize,
+) -> Result<Option<Matrix>> {
+    let diagonal = kernel.diagonal();
+    let size = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
+    // Free multipliers get a weight that is as good as infinite.
+    let weight: Vec<f64> = give.iter().map(|w| w.min(FREE / size.max(f64::MIN_POSITIVE))).collect();
+    if weight.iter().filter(|w| **w > 0.0).count() > limit {
+        return Ok(None);
+    }
+    Ok(Some(System::new(kernel, &weight)?.quadratic(columns, intercept)))
+}
+
+/// Weight of a free multiplier, in units of the inverse kernel.
+const FREE: f64 = 1e8;
 
 /// Losses a machine exists for.
 #[derive(Debug, Clone, Copy)]

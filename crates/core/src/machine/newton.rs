@@ -59,6 +59,10 @@ impl<L: SmoothLoss> Machine for Newton<L> {
         }
         Ok(best)
     }
+
+    fn give(&self, task: &Task<'_>, s: &Solution) -> Vec<f64> {
+        (0..s.f.len()).map(|i| task.cost[i] * self.loss.curvature(task.y[i], s.f[i] + s.bias)).collect()
+    }
 }
 
 /// A primal point with what follows from it.

@@ -24,4 +24,8 @@ impl Machine for Ridge {
         let f = kernel.times(&a);
         Ok(Solution::new(task, a, f))
     }
+
+    fn give(&self, task: &Task<'_>, _: &Solution) -> Vec<f64> {
+        task.cost.to_vec()
+    }
 }

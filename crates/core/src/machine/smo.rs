@@ -33,6 +33,11 @@ impl Machine for Smo {
             Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop)),
         }
     }
+
+    fn give(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64> {
+        let free = |(a, c): (&f64, &f64)| a.abs() > 1e-9 * c && a.abs() < (1.0 - 1e-9) * c;
+        solution.a.iter().zip(task.cost).map(|pair| if free(pair) { f64::INFINITY } else { 0.0 }).collect()
+    }
 }
 
 impl Smo {

@@ -68,6 +68,40 @@ impl<'a> System<'a> {
         (x, bias)
     }
 
+    /// Vᵀ P V for the columns V, where P z is the x of [`System::solve`] at z and s = 0. To the accuracy of one factorisation.
+    pub(super) fn quadratic(&self, columns: &Matrix, intercept: bool) -> Matrix {
+        let q = columns.rows();
+        let column =
+            |k: usize| if k < q { self.whiten(columns.row(k)) } else { self.whiten(&vec![1.0; columns.cols()]) };
+        // The last one is that of the constant.
+        let white: Vec<(Vec<f64>, Vec<f64>)> = (0..q + usize::from(intercept)).map(column).collect();
+        let product = |j: usize, k: usize| dot(&white[j].0, &white[k].0) - dot(&white[j].1, &white[k].1);
+        let mut out = Matrix::zeros(q, q);
+        for j in 0..q {
+            for k in 0..=j {
+                let mut value = product(j, k);
+                if intercept && product(q, q) > 0.0 {
+                    value -= product(j, q) * product(k, q) / product(q, q);
+                }
+                (out[(j, k)], out[(k, j)]) = (value, value);
+            }
+        }
+        out
+    }
+
+    /// t and u with tᵀt' − uᵀu' = zᵀ (K + D)⁻¹ z' for any two z.
+    fn whiten(&self, z: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut t: Vec<f64> = self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
+        let Some(f) = &self.scaled else {
+            self.factored.solve_lower(&mut t);
+            return (t, Vec::new());
+        };
+        let mut w = vec![0.0; f.cols()];
+        t.iter().enumerate().for_each(|(p, &t)| axpy(t, f.row(p), &mut w));
+        self.factored.solve_lower(&mut w);
+        (t, w)
+    }
+
     /// (K + D)⁻¹ z with one step of refinement.
     fn invert(&self, z: &[f64]) -> Vec<f64> {
         let mut x = self.invert_once(z);

@@ -3,14 +3,15 @@
 //! Cuts value_i − ⟨slope_i, θ⟩ (i ≤ t) bound the objective from below over Θ = { θ ≥ 0 : Σ_group φ(θ_m) ≤ 1 }. Solved are
 //!   bound     min over θ in Θ, τ :  τ               subject to  value_i − ⟨slope_i, θ⟩ ≤ τ
 //!   nearest   min over θ in Θ    :  ½ ‖θ − centre‖²  subject to  value_i − ⟨slope_i, θ⟩ ≤ level.
-//! Neither answer is trusted: every multiplier vector gives a valid lower bound, and every θ is scaled into Θ.
+//!   least     the same with −⟨g, d⟩ + ½ dᵀHd, d = θ − centre, instead of the distance.
+//! No answer is trusted: every multiplier vector gives a valid lower bound, and every θ is scaled into Θ.
 
 mod interior;
 
 use interior::InteriorPoint;
 
 use crate::{
-    linalg::{axpy, dot},
+    linalg::{Matrix, axpy, dot},
     weights::Separable,
 };
 
@@ -29,6 +30,11 @@ impl Cuts {
         self.values.push(value);
         self.slopes.push(slope);
         self.duals.push(duals);
+    }
+
+    /// M.
+    pub fn n_terms(&self) -> usize {
+        self.slopes.first().map_or(0, Vec::len)
     }
 
     /// The same bounds where only the kernels `index` may have weight.
@@ -67,7 +73,7 @@ impl Cuts {
 
     /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it, and the θ where the highest cut is lowest.
     pub fn bound(&self, set: &dyn Separable, near: &[f64], accuracy: f64) -> (Vec<f64>, Vec<f64>) {
-        let (mut mu, theta) = InteriorPoint::new(self, set, near, None, accuracy).run();
+        let (mut mu, theta) = InteriorPoint::new(self, set, near, None, None, accuracy).run();
         let total: f64 = mu.iter().sum();
         if !total.is_finite() || total <= 0.0 {
             return (vec![1.0 / mu.len() as f64; mu.len()], theta);
@@ -78,7 +84,19 @@ impl Cuts {
 
     /// The point of the level set nearest to `centre`; cuts hold to within `accuracy`.
     pub fn nearest(&self, set: &dyn Separable, centre: &[f64], level: f64, accuracy: f64) -> Vec<f64> {
-        InteriorPoint::new(self, set, centre, Some(level), accuracy).run().1
+        InteriorPoint::new(self, set, centre, Some(level), None, accuracy).run().1
+    }
+
+    /// The point of the level set where −⟨gradient, d⟩ + ½ dᵀ hessian d, d = θ − centre, is least, to within `accuracy`.
+    pub fn least(
+        &self,
+        set: &dyn Separable,
+        centre: &[f64],
+        level: f64,
+        model: (Matrix, Vec<f64>),
+        accuracy: f64,
+    ) -> Vec<f64> {
+        InteriorPoint::new(self, set, centre, Some(level), Some(model), accuracy).run().1
     }
 
     /// Keeps at most `limit` cuts: those with the largest multipliers, the newest, and the aggregate of all, which carries the bound.

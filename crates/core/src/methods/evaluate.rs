@@ -171,12 +171,27 @@ impl<'a> Run<'a> {
     /// Solves the machine at θ, warm from `start`, accurately enough for the gap at hand: a tenth of what is still open makes progress,
     /// and more would be wasted. The first visit knows no gap.
     pub fn visit(&self, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
-        let open = if self.gap().is_finite() { self.gap().min(0.1) } else { 1e-2 };
-        self.visit_to(0.1 * open.max(self.problem.tol), theta, start)
+        self.visit_to(self.inner_accuracy(), theta, start)
     }
 
     /// Solves the machine at θ to a relative gap.
     pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
+        self.visit_keeping(relative, theta, start).map(|(point, _)| point)
+    }
+
+    /// The accuracy [`Run::visit`] asks for.
+    pub fn inner_accuracy(&self) -> f64 {
+        let open = if self.gap().is_finite() { self.gap().min(0.1) } else { 1e-2 };
+        0.1 * open.max(self.problem.tol)
+    }
+
+    /// The same, and K_θ.
+    pub fn visit_keeping(
+        &self,
+        relative: f64,
+        theta: Vec<f64>,
+        start: Option<&[Vec<f64>]>,
+    ) -> Result<(Point, Combined)> {
         let p = self.problem;
         let kernel = Combined::new(p.grams, &theta, p.room, p.machine.likes_small_factors())?;
         let stop = Stop { absolute: 1e-13 * self.scale, relative };
@@ -195,7 +210,7 @@ impl<'a> Run<'a> {
         let slope = self.slope(solutions.iter().map(|s| s.a.as_slice()));
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
-        Ok(Point { theta, solutions, primal, dual_sum, slope })
+        Ok((Point { theta, solutions, primal, dual_sum, slope }, kernel))
     }
 
     /// ½ (s_m + residual_m ‖a‖²), summed over parts.

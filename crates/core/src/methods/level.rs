@@ -4,11 +4,13 @@
 //! In: terms K_1..K_M, a task, Θ.   Out: θ, a, b and a certified gap.   Paper: [Yang2011] Algorithm 1; page docs/methods/gmkl.md.
 //!
 //! Each machine solved at θ gives an upper bound (its primal value) and a cut A(a) − ½ Σ θ_m s_m that bounds the objective from below over
-//! all of Θ. The next θ is the projection of the last onto the set where all cuts lie below a level between the two bounds.
+//! all of Θ. The next θ is the projection of the last onto the set where all cuts lie below a level between the two bounds. Where the last
+//! visit found a better point, a second-order step from there is tried first, and where that went too far, a point in between.
 
 use super::{
     cuts::Cuts,
     evaluate::{Memory, Point, Problem, Run, active},
+    second_order::Model,
 };
 use crate::{
     Result,
@@ -27,6 +29,10 @@ const LEVEL_SIMPLEX: f64 = 0.5;
 const ACCURACY: f64 = 1e-2;
 /// Weights below this fraction of the largest are zeros.
 const ZERO: f64 = 1e-7;
+/// Accuracy of second-order steps, likewise.
+const NEWTON_ACCURACY: f64 = 1e-3;
+/// Where the gap has hardly fallen, second-order steps are not tried: better points alone do not raise the lower bound.
+const PROGRESS: f64 = 0.98;
 /// Cuts kept at most.
 const MAX_CUTS: usize = 60;
 
@@ -46,8 +52,12 @@ pub fn fit(
         Some(theta) => clean(set, theta),
         None => set.start(problem.grams.n_terms()),
     };
+    // The point a second-order step was made from.
+    let mut origin: Option<Point> = None;
     loop {
-        let point = run.visit(theta, duals.as_deref())?;
+        let before = run.gap();
+        let (point, kernel) = run.visit_keeping(run.inner_accuracy(), theta, duals.as_deref())?;
+        let better = point.primal < run.upper();
         run.keep(&point);
         run.raise(point.lower_bound(set));
         cuts.push(point.dual_sum, point.slope.clone(), point.duals());
@@ -75,9 +85,31 @@ pub fn fit(
         }
         cuts.trim(set, &mu, MAX_CUTS);
         let open = run.upper() - run.lower;
-        theta = clean(set, cuts.nearest(set, &point.theta, run.lower + share * open, ACCURACY * open));
+        let progress = run.gap() < PROGRESS * before;
+        let step = match (better, origin.take()) {
+            (true, _) if progress => {
+                let model = Model::new(&run, set, &point, &kernel);
+                let step = model.and_then(|m| m.step(set, cuts, run.upper(), NEWTON_ACCURACY * open));
+                origin = step.is_some().then(|| point.clone());
+                step
+            }
+            (false, Some(origin)) => Some(between(set, &origin, &point)),
+            _ => None,
+        };
+        theta = match step {
+            Some(theta) => theta,
+            None => clean(set, cuts.nearest(set, &point.theta, run.lower + share * open, ACCURACY * open)),
+        };
         duals = Some(point.duals());
     }
+}
+
+/// A second-order step went too far: on the way there J is convex, and its slope at both ends tells about where it is least.
+fn between(set: &dyn WeightSet, from: &Point, to: &Point) -> Vec<f64> {
+    let way: Vec<f64> = from.theta.iter().zip(&to.theta).map(|(f, t)| t - f).collect();
+    let (falls, rises) = (dot(&from.slope, &way), -dot(&to.slope, &way));
+    let share = if falls + rises > 0.0 { (falls / (falls + rises)).clamp(0.05, 0.95) } else { 0.5 };
+    clean(set, from.theta.iter().zip(&way).map(|(f, w)| f + share * w).collect())
 }
 
 /// Tiny weights are zeros, and the rest uses the whole of the constraint: both before the machine is solved, so the certificate

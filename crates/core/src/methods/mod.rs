@@ -9,6 +9,7 @@ mod lp;
 mod samples;
 mod screen;
 mod search;
+mod second_order;
 mod silp;
 mod simple_mkl;
 mod single;

@@ -19,6 +19,8 @@ pub(super) struct InteriorPoint<'a> {
     slopes: Matrix,
     /// `None`: the bound problem, with its extra variable τ.
     centre: Option<&'a [f64]>,
+    /// The objective −⟨g, d⟩ + ½ dᵀHd in d = θ − centre, scaled like the cuts, instead of ½ ‖d‖².
+    quadratic: Option<(Matrix, Vec<f64>)>,
     /// In units of the scaled cuts.
     accuracy: f64,
     theta: Vec<f64>,
@@ -40,7 +42,14 @@ struct Step {
 }
 
 impl<'a> InteriorPoint<'a> {
-    pub fn new(cuts: &Cuts, set: &'a dyn Separable, centre: &'a [f64], level: Option<f64>, accuracy: f64) -> Self {
+    pub fn new(
+        cuts: &Cuts,
+        set: &'a dyn Separable,
+        centre: &'a [f64],
+        level: Option<f64>,
+        quadratic: Option<(Matrix, Vec<f64>)>,
+        accuracy: f64,
+    ) -> Self {
         let (t, q) = (cuts.values.len(), centre.len());
         // Values are measured from the level (or the largest cut) and in units of the largest slope.
         let origin = level.unwrap_or_else(|| cuts.values.iter().copied().fold(f64::MIN, f64::max));
@@ -70,7 +79,12 @@ impl<'a> InteriorPoint<'a> {
         multiplier.extend(slack[t..].iter().map(|s| target / s));
         let z = theta.iter().map(|x| target / x).collect();
         let accuracy = accuracy / unit;
-        Self { set, groups, values, slopes, centre: level.map(|_| centre), accuracy, theta, tau, slack, multiplier, z }
+        let centre = level.map(|_| centre);
+        let quadratic = quadratic.map(|(mut h, mut g)| {
+            h.data_mut().iter_mut().chain(&mut g).for_each(|x| *x /= unit);
+            (h, g)
+        });
+        Self { set, groups, values, slopes, centre, quadratic, accuracy, theta, tau, slack, multiplier, z }
     }
 
     fn cuts(&self) -> usize {
@@ -90,7 +104,8 @@ impl<'a> InteriorPoint<'a> {
             let (progress, residual) = (self.complementarity(), self.residual());
             let merit = progress + residual;
             // A bound is as good as its complementarity says; a distance is quadratic in small numbers and needs far less.
-            let enough = if self.centre.is_some() { 1e-3 * self.accuracy.min(1e-9) } else { self.accuracy };
+            let distance = self.centre.is_some() && self.quadratic.is_none();
+            let enough = if distance { 1e-3 * self.accuracy.min(1e-9) } else { self.accuracy };
             let close = progress * (self.slack.len() + self.theta.len()) as f64 <= enough.max(1e-14);
             if !merit.is_finite() || (close && residual <= self.accuracy.max(1e-13)) || merit > 1e3 * best {
                 break;
@@ -143,7 +158,11 @@ impl<'a> InteriorPoint<'a> {
         let t = self.cuts();
         let mut r: Vec<f64> = self.z.iter().map(|z| -z).collect();
         if let Some(centre) = self.centre {
-            r.iter_mut().zip(&self.theta).zip(centre).for_each(|((r, x), c)| *r += x - c);
+            let moved: Vec<f64> = self.theta.iter().zip(centre).map(|(x, c)| x - c).collect();
+            match &self.quadratic {
+                None => axpy(1.0, &moved, &mut r),
+                Some((h, g)) => (0..r.len()).for_each(|m| r[m] += dot(h.row(m), &moved) - g[m]),
+            }
         }
         for i in 0..t {
             axpy(-self.multiplier[i], self.slopes.row(i), &mut r);
@@ -199,22 +218,46 @@ impl<'a> InteriorPoint<'a> {
 
 /// The Newton equations at one point, factored.
 ///
-/// With D = ρ + μφ'' + z/θ and B = [slopes; −φ'], eliminating dz, ds and dθ = D⁻¹(e + Bᵀdν) leaves
+/// With D = H + μφ'' + z/θ (H the objective's Hessian, mostly diagonal) and B = [slopes; −φ'], eliminating dz, ds and dθ = D⁻¹(e + Bᵀdν) leaves
 /// (B D⁻¹ Bᵀ + diag(s/ν)) dν + [1; 0] dτ = rhs, and Σ dλ = balance fixes dτ.
 struct Linearised {
     /// B D^{-1/2}.
     half: Matrix,
-    /// D^{-1/2}.
-    root: Vec<f64>,
+    root: Root,
     schur: Cholesky,
     primal: Vec<f64>,
     dual: Vec<f64>,
 }
 
+/// D^{-1/2}: L⁻ᵀ for D = L Lᵀ.
+enum Root {
+    Diagonal(Vec<f64>),
+    Dense(Cholesky),
+}
+
+impl Root {
+    /// v ← L⁻¹ v.
+    fn lower(&self, v: &mut [f64]) {
+        match self {
+            Self::Diagonal(root) => v.iter_mut().zip(root).for_each(|(x, r)| *x *= r),
+            Self::Dense(cholesky) => cholesky.solve_lower(v),
+        }
+    }
+
+    /// v ← L⁻ᵀ v.
+    fn upper(&self, v: &mut [f64]) {
+        match self {
+            Self::Diagonal(_) => self.lower(v),
+            Self::Dense(cholesky) => cholesky.solve_upper(v),
+        }
+    }
+}
+
 impl Linearised {
     fn new(at: &InteriorPoint<'_>) -> Option<Self> {
         let (t, q, rows) = (at.cuts(), at.theta.len(), at.slack.len());
-        let mut curvature: Vec<f64> = (0..q).map(|m| at.z[m] / at.theta[m] + f64::from(at.centre.is_some())).collect();
+        let unit = at.centre.is_some() && at.quadratic.is_none();
+        let mut curvature: Vec<f64> = (0..q).map(|m| at.z[m] / at.theta[m] + f64::from(unit)).collect();
         let mut half = Matrix::zeros(rows, q);
         for i in 0..t {
             half.row_mut(i).copy_from_slice(at.slopes.row(i));
@@ -226,10 +269,15 @@ impl Linearised {
                 curvature[m] += at.multiplier[t + k] * bend;
             }
         }
-        let root: Vec<f64> = curvature.iter().map(|d| 1.0 / d.sqrt()).collect();
-        for i in 0..rows {
-            half.row_mut(i).iter_mut().zip(&root).for_each(|(x, r)| *x *= r);
-        }
+        let root = match &at.quadratic {
+            None => Root::Diagonal(curvature.iter().map(|d| 1.0 / d.sqrt()).collect()),
+            Some((h, _)) => {
+                let mut d = h.clone();
+                (0..q).for_each(|m| d[(m, m)] += curvature[m]);
+                Root::Dense(Cholesky::new(d, "a second-order step").ok()?)
+            }
+        };
+        (0..rows).for_each(|i| root.lower(half.row_mut(i)));
         let mut schur = Matrix::zeros(rows, rows);
         gemm_nt(rows, rows, q, half.data(), half.data(), schur.data_mut(), rows);
         for i in 0..rows {
@@ -245,8 +293,8 @@ impl Linearised {
     fn solve(&self, at: &InteriorPoint<'_>, row_target: &[f64], theta_target: &[f64]) -> Step {
         let (t, rows, q) = (at.cuts(), at.slack.len(), at.theta.len());
         // e = −dual residual + target/θ − z, already multiplied by D^{-1/2}.
-        let e: Vec<f64> =
-            (0..q).map(|m| self.root[m] * (theta_target[m] / at.theta[m] - at.z[m] - self.dual[m])).collect();
+        let mut e: Vec<f64> = (0..q).map(|m| theta_target[m] / at.theta[m] - at.z[m] - self.dual[m]).collect();
+        self.root.lower(&mut e);
         let mut x: Vec<f64> = (0..rows)
             .map(|i| row_target[i] / at.multiplier[i] - at.slack[i] - self.primal[i] - dot(self.half.row(i), &e))
             .collect();
@@ -262,7 +310,7 @@ impl Linearised {
         for i in 0..rows {
             axpy(x[i], self.half.row(i), &mut theta);
         }
-        theta.iter_mut().zip(&self.root).for_each(|(d, r)| *d *= r);
+        self.root.upper(&mut theta);
         let z = (0..q).map(|m| (theta_target[m] - at.z[m] * theta[m]) / at.theta[m] - at.z[m]).collect();
         let slack = (0..rows).map(|i| (row_target[i] - at.slack[i] * x[i]) / at.multiplier[i] - at.slack[i]).collect();
         Step { theta, tau, slack, multiplier: x, z }

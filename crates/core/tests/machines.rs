@@ -5,7 +5,7 @@ use mercer::{
     gram::Gram,
     kernels::Function,
     linalg::{Cholesky, Matrix, dot},
-    machine::{Combined, Fitting, Solution, Stop, Task},
+    machine::{Combined, Fitting, Solution, Stop, Task, curvature},
 };
 use mercer_testkit::{all_losses, for_classes_only, naive_machine};
 
@@ -153,5 +153,48 @@ fn optima_without_a_bias_satisfy_their_conditions_sample_by_sample() {
             open += slack;
         }
         assert!((open - s.gap()).abs() <= 1e-10 * s.primal, "{fitting:?}: {open:e} {:e}", s.gap());
+    }
+}
+
+#[test]
+fn the_curvature_by_kernel_weights_is_that_of_finite_differences() {
+    for (seed, fitting) in all_losses().into_iter().enumerate() {
+        for intercept in [true, false] {
+            let n = 40;
+            let one = sample(n, 1.5, &fitting, seed as u64);
+            let two: Vec<f64> = one.k.data().iter().map(|k| k * k * k).collect();
+            let task = one.task(&fitting, intercept);
+            let kernel = |t: f64| {
+                let mut gram = Gram::zeros(n);
+                gram.data_mut().iter_mut().zip(one.k.data()).zip(&two).for_each(|((g, a), b)| *g = a + t * b);
+                Combined::Dense(gram)
+            };
+            let second = Matrix::new(n, n, two.clone()).unwrap();
+            let times = |a: &[f64]| -> Vec<f64> { (0..n).map(|i| dot(second.row(i), a)).collect() };
+            let machine = fitting.machine();
+            let solve = |t: f64| {
+                let stop = Stop { absolute: 0.0, relative: 1e-13 };
+                machine.solve(&kernel(t), &task, None, stop).unwrap()
+            };
+            // The gradient by t is −½ aᵀK₂a.
+            let gradient = |t: f64| {
+                let a = solve(t).a;
+                -0.5 * dot(&a, &times(&a))
+            };
+            let at = solve(0.7);
+            let columns = Matrix::new(1, n, times(&at.a)).unwrap();
+            let give = machine.give(&task, &at);
+            let h = curvature(&kernel(0.7), &give, intercept, &columns, n).unwrap().unwrap()[(0, 0)];
+            let step = 1e-4;
+            let difference = (gradient(0.7 + step) - gradient(0.7 - step)) / (2.0 * step);
+            let what = format!("{} {intercept}: {h} {difference}", task.loss.name());
+            assert!(h > 0.0 && (h - difference).abs() <= 2e-3 * h, "{what}");
+            // The same from a factor, and nothing where more multipliers move than are wanted.
+            let factor = one.factor(n);
+            let (dense, low) = (one.dense(), &factor);
+            let both = [&dense, low].map(|k| curvature(k, &give, intercept, &columns, n).unwrap().unwrap()[(0, 0)]);
+            assert!((both[0] - both[1]).abs() <= 1e-5 * both[0].abs(), "{what}: {both:?}");
+            assert!(curvature(&dense, &give, intercept, &columns, 1).unwrap().is_none());
+        }
     }
 }

@@ -25,7 +25,10 @@ pub fn fit(
 ) -> Result<Fit> {
     let mut run = Run::new(problem, observer);
     let mut duals = memory.duals.take();
-    let mut theta = set.start(problem.grams.n_terms());
+    // Alternation cannot revive a weight of zero.
+    let remembered = memory.theta.take().filter(|theta| theta.iter().all(|t| *t > 0.0));
+    let mut theta = remembered.unwrap_or_else(|| set.start(problem.grams.n_terms()));
+    set.tighten(&mut theta);
     let mut chances = if accelerate { CHANCES } else { 0 };
     let mut history: Option<(Vec<f64>, Vec<f64>)> = None;
     let mut base: Option<Point> = None;
@@ -35,7 +38,7 @@ pub fn fit(
         run.raise(point.lower_bound(set));
         run.record(active(&point.theta));
         if run.over() {
-            memory.duals = run.best.as_ref().map(Point::duals);
+            memory.remember(run.best.as_ref());
             return run.finish();
         }
         duals = Some(point.duals());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ::csv::{ReaderBuilder, StringRecord};
 
-use super::{Dataset, Target};
+use super::{Dataset, Sparse, Target, source};
 use crate::{Error, Result, linalg::Matrix};
 
 /// One column of a table.
@@ -28,8 +28,8 @@ pub enum TaskHint {
     Regress,
 }
 
-/// A table read from delimited text.
-#[derive(Debug, Clone, PartialEq)]
+/// A table: named, typed columns.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
@@ -37,14 +37,66 @@ pub struct Table {
     header: bool,
     /// Columns whose header field is blank, as a row index written by other tools is.
     unnamed: Vec<usize>,
+    /// What only richer formats than delimited text have.
+    pub(super) extra: Extra,
+}
+
+/// Columns stored sparsely, groups of columns, and what a data description says about their use.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Extra {
+    /// Sparse columns; they are counted after the others.
+    pub sparse: Option<Sparse>,
+    pub sparse_names: Vec<String>,
+    /// Named runs of columns, counted through.
+    pub groups: Vec<ColumnGroup>,
+    /// The column to predict, if the file says so.
+    pub target: Option<String>,
+    /// The bank to use, if the file says so.
+    pub kernels: Option<String>,
+    /// What was done while reading that the user should know.
+    pub notes: Vec<String>,
+}
+
+/// A named run of columns, as a view of the data is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ColumnGroup {
+    pub name: String,
+    pub columns: std::ops::Range<usize>,
+    /// Does it hold kernel values against the training rows?
+    pub gram: bool,
+    /// Rows that have nothing here.
+    pub absent: Vec<usize>,
+}
+
+impl Column {
+    /// Numbers where every text is one (or missing), else texts.
+    pub(super) fn of_texts(texts: Vec<String>) -> Self {
+        let numbers: Option<Vec<f64>> = texts.iter().map(|t| number(t)).collect();
+        numbers.map_or_else(|| Self::Text(texts), Self::Numeric)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Numeric(values) => values.len(),
+            Self::Text(texts) => texts.len(),
+        }
+    }
+
+    fn select(&self, index: &[usize]) -> Self {
+        match self {
+            Self::Numeric(values) => Self::Numeric(index.iter().map(|&i| values[i]).collect()),
+            Self::Text(texts) => Self::Text(index.iter().map(|&i| texts[i].clone()).collect()),
+        }
+    }
 }
 
 impl Table {
-    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most.
+    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most. Other formats: see
+    /// [`crate::data::read`].
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-        let delimiter = if matches!(extension.as_str(), "tsv" | "tab") { b'\t' } else { sniff(&bytes) };
+        let bytes = source::read_all(path)?;
+        let tabs = matches!(source::extension(path).as_str(), "tsv" | "tab");
+        let delimiter = if tabs { b'\t' } else { sniff(&bytes) };
         Self::parse(&bytes, delimiter, path)
     }
 
@@ -101,7 +153,71 @@ impl Table {
                 }
             })?;
         }
-        Ok(Self { names, columns, n_rows, header, unnamed })
+        Ok(Self { names, columns, n_rows, header, unnamed, extra: Extra::default() })
+    }
+
+    /// From named columns of equal length.
+    pub(super) fn from_columns(columns: Vec<(String, Column)>, source: &Path) -> Result<Self> {
+        let (names, columns): (Vec<String>, Vec<Column>) = columns.into_iter().unzip();
+        let n_rows = columns.first().map_or(0, Column::len);
+        if n_rows == 0 || columns.iter().any(|c| c.len() != n_rows) {
+            let problem = if n_rows == 0 { "no rows of data" } else { "its columns differ in length" };
+            return Err(Error::file(source, problem));
+        }
+        if let Some(name) = first_repeated(&names) {
+            return Err(Error::file(source, format!("two columns are called `{name}`; rename one of them")));
+        }
+        Ok(Self { names, columns, n_rows, header: true, unnamed: Vec::new(), extra: Extra::default() })
+    }
+
+    /// From sparse columns and perhaps one beside them.
+    pub(super) fn from_sparse(
+        beside: Option<(String, Column)>,
+        names: Vec<String>,
+        sparse: Sparse,
+        source: &Path,
+    ) -> Result<Self> {
+        let n_rows = sparse.rows();
+        let target = beside.as_ref().map(|(name, _)| name.clone());
+        let mut table = match beside {
+            Some(column) => Self::from_columns(vec![column], source)?,
+            None => Self { n_rows, header: true, ..Self::default() },
+        };
+        table.extra = Extra { sparse: Some(sparse), sparse_names: names, target, ..Extra::default() };
+        Ok(table)
+    }
+
+    /// Its own columns and their names, taken apart.
+    pub(super) fn into_columns(self) -> (Vec<(String, Column)>, Extra) {
+        (self.names.into_iter().zip(self.columns).collect(), self.extra)
+    }
+
+    /// The column to predict, if the file itself says so: `label` of LIBSVM text, `target` of a data description.
+    pub fn default_target(&self) -> Option<&str> {
+        self.extra.target.as_deref()
+    }
+
+    /// The bank to use, if the file itself says so.
+    pub fn kernels(&self) -> Option<&str> {
+        self.extra.kernels.as_deref()
+    }
+
+    /// What was done while reading that the user should know.
+    pub fn notes(&self) -> &[String] {
+        &self.extra.notes
+    }
+
+    /// The rows `index`, in that order.
+    #[must_use]
+    pub fn select_rows(&self, index: &[usize]) -> Self {
+        let mut extra = self.extra.clone();
+        extra.sparse = extra.sparse.map(|s| s.select_rows(index));
+        for group in &mut extra.groups {
+            group.absent = (0..index.len()).filter(|&i| group.absent.contains(&index[i])).collect();
+        }
+        let columns = self.columns.iter().map(|c| c.select(index)).collect();
+        let (names, unnamed) = (self.names.clone(), self.unnamed.clone());
+        Self { names, columns, n_rows: index.len(), header: self.header, unnamed, extra }
     }
 
     /// Column names, in order.

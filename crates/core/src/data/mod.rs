@@ -1,13 +1,20 @@
 //! What the user brings: tables, targets, views; how they are split and standardised.
 
+pub mod arff;
+pub mod array;
 pub mod csv;
+pub mod fasta;
+pub mod libsvm;
+pub mod source;
 pub mod split;
 pub mod standardize;
 pub mod synthetic;
 
 mod dataset;
 mod rng;
+mod sparse;
 
 pub use dataset::{Dataset, Target, View};
 pub use rng::Rng;
+pub use sparse::Sparse;
 pub use standardize::Standardizer;

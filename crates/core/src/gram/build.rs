@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Factor, Gram, GramSet, Stack, check, factor::RankLimit, packed::Packed, set::Stored};
 use crate::{
     Error, Result,
-    data::Dataset,
+    data::{Dataset, source::machine_memory},
     kernels::{Function, KernelSpec, Monomials, Normalize, Normalizer, Pair},
     linalg::{Matrix, axpy, dot},
 };
@@ -50,12 +50,6 @@ impl Budget {
         let (need, budget) = (human_bytes(need), human_bytes(self.bytes));
         Err(Error::Memory { what: what.into(), need, budget, remedy: remedy.into() })
     }
-}
-
-fn machine_memory() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find(|l| l.starts_with("MemTotal:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// 12.3 MiB.

@@ -7,7 +7,11 @@ pub mod synthetic;
 
 mod dataset;
 mod rng;
+mod rows;
+mod sequences;
 
 pub use dataset::{Dataset, Target, View};
 pub use rng::Rng;
+pub use rows::Rows;
+pub use sequences::Sequences;
 pub use standardize::Standardizer;

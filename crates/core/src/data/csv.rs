@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ::csv::{ReaderBuilder, StringRecord};
 
-use super::{Dataset, Sparse, Target, source};
+use super::{Dataset, Rows, Sequences, Sparse, Target, source};
 use crate::{Error, Result, linalg::Matrix};
 
 /// One column of a table.
@@ -235,7 +235,7 @@ impl Table {
         self.index(key).map(|j| &self.columns[j])
     }
 
-    /// Features: the columns `only` in that order, or else every column not in `exclude`; all must be numeric.
+    /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
     pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
         let excluded: Vec<usize> = exclude.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
         let Some(only) = only else {
@@ -275,7 +275,7 @@ impl Table {
             Err(_) if !self.header && self.names.len() == columns.len() => {
                 let all: Vec<usize> = (0..columns.len()).collect();
                 let by_position = self.features(&all)?;
-                Dataset::new(by_position.features().clone(), columns.to_vec())
+                Dataset::from_rows(by_position.rows().clone(), columns.to_vec())
             }
             Err(name) => Err(Error::data(
                 format!("column `{name}`"),
@@ -347,15 +347,28 @@ impl Table {
         }
     }
 
+    /// Columns of numbers in the order chosen, then those of text as sequences.
     fn features(&self, chosen: &[usize]) -> Result<Dataset> {
-        let remedy = "exclude it, or name the feature columns";
-        let columns: Vec<&[f64]> = chosen.iter().map(|&j| self.numeric(j, remedy)).collect::<Result<_>>()?;
-        let data = (0..self.n_rows).flat_map(|i| columns.iter().map(move |c| c[i])).collect();
         if chosen.is_empty() {
             return Err(Error::data("features", "no column is left", "exclude fewer columns"));
         }
-        let names = chosen.iter().map(|&j| self.names[j].clone()).collect();
-        Dataset::new(Matrix::new(self.n_rows, chosen.len(), data)?, names)
+        let (mut names, mut text_names) = (Vec::new(), Vec::new());
+        let (mut numbers, mut sequences) = (Vec::new(), Vec::new());
+        for &j in chosen {
+            match &self.columns[j] {
+                Column::Numeric(values) => {
+                    numbers.push(values.as_slice());
+                    names.push(self.names[j].clone());
+                }
+                Column::Text(texts) => {
+                    sequences.push(Sequences::new(&self.names[j], texts)?);
+                    text_names.push(self.names[j].clone());
+                }
+            }
+        }
+        let data = (0..self.n_rows).flat_map(|i| numbers.iter().map(move |c| c[i])).collect();
+        names.append(&mut text_names);
+        Dataset::from_rows(Rows::new(Matrix::new(self.n_rows, numbers.len(), data)?, sequences)?, names)
     }
 }
 
@@ -542,7 +555,11 @@ mod tests {
     fn features_leave_nothing_unsaid() {
         let t = table(",a,b,city,y\n0,1,2,Rio,0\n1,3,4,Oslo,1\n").unwrap();
         assert!(message(t.dataset(&["y"], None)).contains("column 1: has no name"));
-        assert!(message(t.dataset(&["y", "1"], None)).contains("column `city`: holds text (row 1: `Rio`)"));
+        let text = t.dataset(&["y", "1"], Some(&["city", "b"])).unwrap();
+        assert_eq!(
+            (text.columns(), text.rows().sequence(1).unwrap().get(1)),
+            (&["b".into(), "city".into()][..], "Oslo")
+        );
         let d = t.dataset(&["y", "1", "city"], None).unwrap();
         assert_eq!(
             (d.columns(), d.features().data()),

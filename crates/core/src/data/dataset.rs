@@ -1,9 +1,10 @@
-//! Numeric features with names, grouped into views, and what is to be predicted from them.
+//! Features with names, grouped into views, and what is to be predicted from them.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Rows, Sequences};
 use crate::{Error, Result, linalg::Matrix};
 
 /// A named run of columns: one sensor, one descriptor, one source.
@@ -15,10 +16,10 @@ pub struct View {
     pub columns: Range<usize>,
 }
 
-/// Numeric features: finite numbers, one row per sample.
+/// Features with names: finite numbers and, beside them, sequences; one row per sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    features: Matrix,
+    rows: Rows,
     columns: Vec<String>,
     views: Vec<View>,
 }
@@ -26,18 +27,23 @@ pub struct Dataset {
 impl Dataset {
     /// Features with their column names (`x1`, `x2`, … if empty). Refuses NaN and infinities, naming the column.
     pub fn new(features: Matrix, columns: Vec<String>) -> Result<Self> {
-        let columns =
-            if columns.is_empty() { (1..=features.cols()).map(|j| format!("x{j}")).collect() } else { columns };
-        if columns.len() != features.cols() {
-            return Err(Error::shape("column names", features.cols(), columns.len()));
+        Self::from_rows(features.into(), columns)
+    }
+
+    /// Numbers and sequences with their column names, those of the sequences last.
+    pub fn from_rows(rows: Rows, columns: Vec<String>) -> Result<Self> {
+        let columns = if columns.is_empty() { (1..=rows.cols()).map(|j| format!("x{j}")).collect() } else { columns };
+        if columns.len() != rows.cols() {
+            return Err(Error::shape("column names", rows.cols(), columns.len()));
         }
-        if features.rows() == 0 || features.cols() == 0 {
+        if rows.is_empty() || rows.cols() == 0 {
             return Err(Error::data(
                 "data",
-                format!("{} rows and {} feature columns", features.rows(), features.cols()),
+                format!("{} rows and {} feature columns", rows.len(), rows.cols()),
                 "at least one row and one numeric feature column are needed",
             ));
         }
+        let features = rows.numbers();
         if let Some(at) = features.data().iter().position(|x| !x.is_finite()) {
             let (row, col) = (at / features.cols(), at % features.cols());
             return Err(Error::data(
@@ -46,7 +52,18 @@ impl Dataset {
                 "NaN and infinity are not accepted: fill in, drop the row, or leave the column out",
             ));
         }
-        Ok(Self { features, columns, views: Vec::new() })
+        Ok(Self { rows, columns, views: Vec::new() })
+    }
+
+    /// The same data with a column of sequences after all others.
+    pub fn with_sequences(mut self, name: String, sequences: Sequences) -> Result<Self> {
+        if self.columns.contains(&name) {
+            return Err(Error::data(format!("column `{name}`"), "is there already", "give it another name"));
+        }
+        let all = self.rows.sequences().iter().cloned().chain([sequences]).collect();
+        self.rows = Rows::new(self.rows.numbers().clone(), all)?;
+        self.columns.push(name);
+        Ok(self)
     }
 
     /// The same data with named views.
@@ -64,12 +81,17 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The numbers.
-    pub fn features(&self) -> &Matrix {
-        &self.features
+    /// Numbers and sequences without their names.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
     }
 
-    /// Column names, one per feature.
+    /// The numbers.
+    pub fn features(&self) -> &Matrix {
+        self.rows.numbers()
+    }
+
+    /// Column names: of numbers, then of sequences.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
@@ -81,18 +103,18 @@ impl Dataset {
 
     /// Number of samples.
     pub fn len(&self) -> usize {
-        self.features.rows()
+        self.rows.len()
     }
 
     /// Never true: an empty data set cannot be made.
     pub fn is_empty(&self) -> bool {
-        self.features.rows() == 0
+        self.rows.is_empty()
     }
 
     /// The rows `index`, in that order.
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
-        Self { features: self.features.select_rows(index), columns: self.columns.clone(), views: self.views.clone() }
+        Self { rows: self.rows.select_rows(index), columns: self.columns.clone(), views: self.views.clone() }
     }
 }
 

@@ -12,9 +12,13 @@ pub mod synthetic;
 
 mod dataset;
 mod rng;
+mod rows;
+mod sequences;
 mod sparse;
 
 pub use dataset::{Dataset, Target, View};
 pub use rng::Rng;
+pub use rows::Rows;
+pub use sequences::Sequences;
 pub use sparse::Sparse;
 pub use standardize::Standardizer;

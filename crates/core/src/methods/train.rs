@@ -74,7 +74,8 @@ impl Prepared {
             Some(s) => s.apply(data.features())?,
             None => data.features().clone(),
         };
-        let scaled = Dataset::new(x, data.columns().to_vec())?.with_views(data.views().to_vec())?;
+        let scaled = Dataset::from_rows(data.rows().with_numbers(x), data.columns().to_vec())?
+            .with_views(data.views().to_vec())?;
         let (kernels, warnings) = without_constant_kernels(bank.resolve(&scaled)?, &scaled)?;
         let (options, budget) = options(spec);
         let grams = GramSet::from_table(scaled.features(), &kernels, &options)?;

@@ -20,7 +20,7 @@ impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
     /// Of kernels with the same function and columns only the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
-        let count: u128 = self.groups.iter().map(|group| group.count(data.columns().len())).sum();
+        let count: u128 = self.groups.iter().map(|group| group.count(data.features().cols())).sum();
         if count > MAX_KERNELS as u128 {
             let remedy = format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
             return Err(Error::data("kernel bank", format!("asks for {count} kernels"), remedy));
@@ -42,8 +42,27 @@ impl Bank {
                 }
             }
         }
+        refuse_unused_text(data, &specs)?;
         Ok(specs)
     }
+}
+
+/// Text that no kernel reads is a mistake more often than not: a name, an id, a category that should have been encoded.
+fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
+    let d = data.features().cols();
+    for (at, sequences) in data.rows().sequences().iter().enumerate() {
+        if !specs.iter().any(|k| k.columns.contains(&(d + at))) {
+            let text = sequences.get(0);
+            let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
+            let dots = if rest.is_empty() { "" } else { "…" };
+            return Err(Error::data(
+                format!("column `{}`", data.columns()[d + at]),
+                format!("holds text (row 1: `{shown}{dots}`) and no kernel reads it"),
+                "exclude it, name the feature columns, or give it a string kernel such as spectrum(3)",
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl Group {
@@ -119,8 +138,8 @@ impl Scope {
     }
 
     fn places(&self, data: &Dataset) -> Result<Vec<Place>> {
-        let names = data.columns();
-        let d = names.len();
+        let d = data.features().cols();
+        let names = &data.columns()[..d];
         let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
         match self {
             Self::All => one((0..d).collect(), "all"),

@@ -12,7 +12,7 @@ use mercer::{
 };
 use serde_json::Value;
 
-use crate::values::{bytes, class_weight, exponent, named, positive, task, threads};
+use crate::values::{Span, bytes, class_weight, exponent, named, positive, span, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
@@ -66,11 +66,14 @@ pub struct DemoArgs {
 #[command(after_help = EXIT_CODES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FitArgs {
-    /// Table (csv or tsv) with one row per sample
+    /// One row per sample: csv, tsv, LIBSVM, npy, npz, mat, arff, fasta (.gz or .zst too), or a TOML file that names several views
     pub data: PathBuf,
-    /// Column to predict: its name, or its number (1 is the first, -1 the last)
+    /// Column to predict: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
-    pub target: String,
+    pub target: Option<String>,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
     /// Where the model goes
     #[arg(long, short, default_value = "model.mercer", value_name = "FILE")]
     pub output: PathBuf,
@@ -90,9 +93,9 @@ pub struct FitArgs {
     /// How weights are found (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl", help_heading = "Method")]
     pub method: String,
-    /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper`
-    #[arg(long, short, default_value = "auto", value_name = "TEXT", help_heading = "Method")]
-    pub kernels: String,
+    /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
+    #[arg(long, short, value_name = "TEXT", help_heading = "Method")]
+    pub kernels: Option<String>,
     /// Price of the sum of losses
     #[arg(short = 'C', long = "cost", default_value_t = TrainSpec::default().c, value_name = "C", help_heading = "Method")]
     pub c: f64,
@@ -192,8 +195,11 @@ pub struct FitArgs {
 pub struct PredictArgs {
     /// Model written by `mercer fit`
     pub model: PathBuf,
-    /// Table with the columns the model was fitted on, in any order; others are ignored
+    /// Data with the columns the model was fitted on, in any order; others are ignored
     pub data: PathBuf,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
     /// Write csv here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -215,11 +221,14 @@ pub struct PredictArgs {
 pub struct ScoreArgs {
     /// Model written by `mercer fit`
     pub model: PathBuf,
-    /// Table with the model's columns and the answers
+    /// Data with the model's columns and the answers
     pub data: PathBuf,
-    /// Column with the answers: its name, or its number (1 is the first, -1 the last)
+    /// Column with the answers: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
-    pub target: String,
+    pub target: Option<String>,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
     /// Threads (default: one per core)
     #[arg(long, value_parser = threads, value_name = "N")]
     pub threads: Option<usize>,
@@ -248,11 +257,14 @@ pub struct InspectArgs {
 pub struct VerifyArgs {
     /// Model written by `mercer fit`
     pub model: PathBuf,
-    /// The table it was fitted on
+    /// The data it was fitted on
     pub data: PathBuf,
-    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last)
+    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
-    pub target: String,
+    pub target: Option<String>,
+    /// The rows it was fitted on
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
     /// The column that held the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,

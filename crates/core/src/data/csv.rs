@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ::csv::{ReaderBuilder, StringRecord};
 
-use super::{Dataset, Rows, Sequences, Sparse, Target, source};
+use super::{Dataset, Rows, Sequences, Sparse, Target, View, source};
 use crate::{Error, Result, linalg::Matrix};
 
 /// One column of a table.
@@ -53,6 +53,8 @@ pub(super) struct Extra {
     pub target: Option<String>,
     /// The bank to use, if the file says so.
     pub kernels: Option<String>,
+    /// The column of row names, which is never a feature.
+    pub ids: Option<String>,
     /// What was done while reading that the user should know.
     pub notes: Vec<String>,
 }
@@ -237,9 +239,11 @@ impl Table {
 
     /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
     pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
-        let excluded: Vec<usize> = exclude.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
+        let ids = self.extra.ids.as_deref();
+        let excluded: Vec<usize> =
+            exclude.iter().copied().chain(ids).map(|key| self.index(key)).collect::<Result<_>>()?;
         let Some(only) = only else {
-            let chosen: Vec<usize> = (0..self.names.len()).filter(|j| !excluded.contains(j)).collect();
+            let chosen: Vec<usize> = (0..self.width()).filter(|j| !excluded.contains(j)).collect();
             if let Some(j) = chosen.iter().find(|j| self.unnamed.contains(j)) {
                 return Err(Error::data(
                     format!("column {}", j + 1),
@@ -252,13 +256,13 @@ impl Table {
         let chosen: Vec<usize> = only.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
         if let Some(&j) = chosen.iter().find(|j| excluded.contains(j)) {
             return Err(Error::data(
-                format!("column `{}`", self.names[j]),
+                format!("column `{}`", self.name(j)),
                 "is a feature column and excluded (or the target) at once",
                 "remove it from one of the two",
             ));
         }
         if let Some(j) = first_repeated(&chosen) {
-            let what = format!("column `{}`", self.names[*j]);
+            let what = format!("column `{}`", self.name(*j));
             return Err(Error::data(what, "is named twice as a feature", "name each column once"));
         }
         self.features(&chosen)
@@ -267,11 +271,24 @@ impl Table {
     /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are ignored.
     ///
     /// A file without a header that lacks some of the names but has exactly as many columns is taken by position.
-    pub fn dataset_of(&self, columns: &[String]) -> Result<Dataset> {
-        let by_name: std::result::Result<Vec<usize>, &String> =
-            columns.iter().map(|name| self.names.iter().position(|n| n == name).ok_or(name)).collect();
+    pub fn dataset_of<'a>(&self, columns: &'a [String]) -> Result<Dataset> {
+        // Sparse columns that this file never fills are columns of zeros.
+        let places = self.places();
+        let mut blank = self.width();
+        let place = |name: &'a String| match places.get(name.as_str()) {
+            Some(at) => Ok(*at),
+            None if self.extra.sparse.is_some() && is_generated(name) => {
+                blank += 1;
+                Ok(blank - 1)
+            }
+            None => Err(name),
+        };
+        let by_name: std::result::Result<Vec<usize>, &String> = columns.iter().map(place).collect();
         match by_name {
-            Ok(chosen) => self.features(&chosen),
+            Ok(chosen) => {
+                let called: std::collections::HashMap<usize, &String> = chosen.iter().copied().zip(columns).collect();
+                self.features_called(&chosen, &|j| called.get(&j).map_or_else(String::new, ToString::to_string))
+            }
             Err(_) if !self.header && self.names.len() == columns.len() => {
                 let all: Vec<usize> = (0..columns.len()).collect();
                 let by_position = self.features(&all)?;
@@ -318,17 +335,36 @@ impl Table {
         }
     }
 
+    /// Columns of either kind.
+    fn width(&self) -> usize {
+        self.names.len() + self.extra.sparse_names.len()
+    }
+
+    fn name(&self, j: usize) -> &str {
+        let sparse = || self.extra.sparse_names.get(j - self.names.len()).map_or("", String::as_str);
+        self.names.get(j).map_or_else(sparse, String::as_str)
+    }
+
+    /// Where each column stands, counted through.
+    fn places(&self) -> std::collections::HashMap<&str, usize> {
+        let names = self.names.iter().chain(&self.extra.sparse_names);
+        names.enumerate().map(|(j, name)| (name.as_str(), j)).collect()
+    }
+
     fn index(&self, key: &str) -> Result<usize> {
         let n = self.names.len();
         let by_position = || match key.trim().parse::<isize>() {
             Ok(p) if p != 0 && p.unsigned_abs() <= n => Some(if p > 0 { p as usize - 1 } else { n - p.unsigned_abs() }),
             _ => None,
         };
-        self.names.iter().position(|name| name == key).or_else(by_position).ok_or_else(|| {
+        let sparse = || self.extra.sparse_names.iter().position(|name| name == key).map(|j| n + j);
+        let found = self.names.iter().position(|name| name == key).or_else(sparse).or_else(by_position);
+        found.ok_or_else(|| {
+            let all: Vec<String> = self.names.iter().chain(&self.extra.sparse_names).cloned().collect();
             Error::data(
                 format!("column `{key}`"),
                 "is not in the table",
-                format!("choose one of {}", nearest(key, &self.names)),
+                format!("choose one of {}", nearest(key, &all)),
             )
         })
     }
@@ -347,29 +383,73 @@ impl Table {
         }
     }
 
-    /// Columns of numbers in the order chosen, then those of text as sequences.
+    /// Columns of numbers in the order chosen, then those of text as sequences, then sparse ones; with the views among them.
     fn features(&self, chosen: &[usize]) -> Result<Dataset> {
+        self.features_called(chosen, &|j| self.name(j).to_string())
+    }
+
+    /// The same under other names.
+    fn features_called(&self, chosen: &[usize], name: &dyn Fn(usize) -> String) -> Result<Dataset> {
         if chosen.is_empty() {
             return Err(Error::data("features", "no column is left", "exclude fewer columns"));
         }
-        let (mut names, mut text_names) = (Vec::new(), Vec::new());
-        let (mut numbers, mut sequences) = (Vec::new(), Vec::new());
-        for &j in chosen {
-            match &self.columns[j] {
-                Column::Numeric(values) => {
-                    numbers.push(values.as_slice());
-                    names.push(self.names[j].clone());
-                }
-                Column::Text(texts) => {
-                    sequences.push(Sequences::new(&self.names[j], texts)?);
-                    text_names.push(self.names[j].clone());
-                }
+        let own = |j: &usize| *j < self.names.len();
+        let is_text = |j: &usize| matches!(self.columns[*j], Column::Text(_));
+        let (texts, numbers): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(own).partition(is_text);
+        let sparse: Vec<usize> = chosen.iter().copied().filter(|j| !own(j)).map(|j| j - self.names.len()).collect();
+        let mut values: Vec<&[f64]> = Vec::new();
+        for &j in &numbers {
+            values.push(self.numeric(j, "")?);
+        }
+        let data = (0..self.n_rows).flat_map(|i| values.iter().map(move |c| c[i])).collect();
+        let mut sequences = Vec::new();
+        for &j in &texts {
+            if let Column::Text(t) = &self.columns[j] {
+                sequences.push(Sequences::new(&self.names[j], t)?);
             }
         }
-        let data = (0..self.n_rows).flat_map(|i| numbers.iter().map(move |c| c[i])).collect();
-        names.append(&mut text_names);
-        Dataset::from_rows(Rows::new(Matrix::new(self.n_rows, numbers.len(), data)?, sequences)?, names)
+        let mut rows = Rows::new(Matrix::new(self.n_rows, numbers.len(), data)?, sequences)?;
+        if let (Some(s), false) = (&self.extra.sparse, sparse.is_empty()) {
+            let mut wide = s.clone();
+            wide.widen(sparse.iter().max().map_or(0, |m| m + 1));
+            rows = rows.with_sparse(wide.select_cols(&sparse))?;
+        }
+        let order: Vec<usize> =
+            numbers.into_iter().chain(texts).chain(sparse.into_iter().map(|j| j + self.names.len())).collect();
+        let names = order.iter().map(|&j| name(j)).collect();
+        self.with_groups(Dataset::from_rows(rows, names)?, &order)
     }
+
+    /// Names the views of `data`, whose columns are the table's columns `order`. A view of which no column was chosen is gone.
+    fn with_groups(&self, data: Dataset, order: &[usize]) -> Result<Dataset> {
+        let mut views = Vec::new();
+        let mut kept = Vec::new();
+        for group in &self.extra.groups {
+            let places: Vec<usize> = (0..order.len()).filter(|&k| group.columns.contains(&order[k])).collect();
+            let (Some(&first), Some(&last)) = (places.first(), places.last()) else { continue };
+            if last + 1 - first != places.len() {
+                return Err(Error::data(
+                    format!("view `{}`", group.name),
+                    "its columns are not side by side",
+                    "a view holds numbers or texts, not both: make two views of it",
+                ));
+            }
+            views.push(View { name: group.name.clone(), columns: first..last + 1 });
+            kept.push(group);
+        }
+        let mut data = data.with_views(views)?;
+        for group in kept {
+            data = if group.gram { data.with_gram(&group.name)? } else { data };
+            data = data.with_absent(&group.name, &group.absent)?;
+        }
+        Ok(data)
+    }
+}
+
+/// `x12`: a column without a name of its own.
+fn is_generated(name: &str) -> bool {
+    let digits = name.rsplit('.').next().unwrap_or(name).trim_start_matches('x');
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The names a user may have meant by `key`: all of them while they are few, else the nearest ones.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rows, Sequences};
+use super::{Missing, Rows, Sequences};
 use crate::{Error, Result, linalg::Matrix};
 
 /// A named run of columns: one sensor, one descriptor, one source.
@@ -22,6 +22,10 @@ pub struct Dataset {
     rows: Rows,
     columns: Vec<String>,
     views: Vec<View>,
+    /// Views whose columns are kernel values against the training rows, by position among the views.
+    grams: Vec<usize>,
+    /// Where each row stands among the columns of those views.
+    places: Vec<usize>,
 }
 
 impl Dataset {
@@ -52,17 +56,19 @@ impl Dataset {
                 "NaN and infinity are not accepted: fill in, drop the row, or leave the column out",
             ));
         }
-        Ok(Self { rows, columns, views: Vec::new() })
+        let places = (0..rows.len()).collect();
+        Ok(Self { rows, columns, views: Vec::new(), grams: Vec::new(), places })
     }
 
-    /// The same data with a column of sequences after all others.
+    /// The same data with a column of sequences after the others (but before sparse ones). Views must be named afterwards.
     pub fn with_sequences(mut self, name: String, sequences: Sequences) -> Result<Self> {
         if self.columns.contains(&name) {
             return Err(Error::data(format!("column `{name}`"), "is there already", "give it another name"));
         }
+        let at = self.rows.numbers().cols() + self.rows.sequences().len();
         let all = self.rows.sequences().iter().cloned().chain([sequences]).collect();
-        self.rows = Rows::new(self.rows.numbers().clone(), all)?;
-        self.columns.push(name);
+        self.rows = Rows::new(self.rows.numbers().clone(), all)?.with_sparse(self.rows.take_sparse())?;
+        self.columns.insert(at, name);
         Ok(self)
     }
 
@@ -79,6 +85,68 @@ impl Dataset {
         }
         self.views = views;
         Ok(self)
+    }
+
+    /// The same data, the named view being a ready-made Gram matrix: kernel values against the training rows, a column each.
+    pub fn with_gram(mut self, view: &str) -> Result<Self> {
+        let at = self.view_at(view)?;
+        self.grams.push(at);
+        Ok(self)
+    }
+
+    /// The same data, some rows of which have nothing in the named view.
+    pub fn with_absent(mut self, view: &str, rows: &[usize]) -> Result<Self> {
+        let at = self.view_at(view)?;
+        let mut absent = vec![false; self.len()];
+        rows.iter().for_each(|&i| absent[i] = true);
+        self.rows = self.rows.with_gap(self.views[at].columns.clone(), absent);
+        Ok(self)
+    }
+
+    fn view_at(&self, name: &str) -> Result<usize> {
+        let problem = || Error::data(format!("view `{name}`"), "is not in the data", "name one of the views");
+        self.views.iter().position(|v| v.name == name).ok_or_else(problem)
+    }
+
+    /// The same rows, names and views with other numbers in the dense columns.
+    pub fn with_numbers(&self, numbers: Matrix) -> Result<Self> {
+        let checked = Self::from_rows(self.rows.with_numbers(numbers), self.columns.clone())?;
+        Ok(Self { rows: checked.rows, ..self.clone() })
+    }
+
+    /// The same data under another rule for rows that lack a view. `Refuse` is an error where one does, naming it.
+    pub fn with_missing(mut self, missing: Missing) -> Result<Self> {
+        if missing == Missing::Refuse {
+            for view in &self.views {
+                let absent = self.rows.absent(&view.columns.clone().collect::<Vec<_>>()).unwrap_or_default();
+                if let Some(row) = absent.iter().position(|a| *a) {
+                    let count = absent.iter().filter(|a| **a).count();
+                    return Err(Error::data(
+                        format!("view `{}`", view.name),
+                        format!("{count} of {} rows have nothing in it, the first is row {}", self.len(), row + 1),
+                        "drop those rows, or impute kernel values with missing = zero or mean",
+                    ));
+                }
+            }
+        }
+        self.rows = self.rows.with_missing(missing);
+        Ok(self)
+    }
+
+    /// Is the view, by position, a ready-made Gram matrix?
+    pub fn is_gram(&self, view: usize) -> bool {
+        self.grams.contains(&view)
+    }
+
+    /// Where each row stands among the columns of Gram views.
+    pub fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Columns of features: numbers, stored either way, that are not kernel values.
+    pub fn feature_columns(&self) -> Vec<usize> {
+        let gram = |c: &usize| self.grams.iter().any(|&v| self.views[v].columns.contains(c));
+        self.rows.numeric().into_iter().filter(|c| !gram(c)).collect()
     }
 
     /// Numbers and sequences without their names.
@@ -114,7 +182,13 @@ impl Dataset {
     /// The rows `index`, in that order.
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
-        Self { rows: self.rows.select_rows(index), columns: self.columns.clone(), views: self.views.clone() }
+        Self {
+            rows: self.rows.select_rows(index),
+            columns: self.columns.clone(),
+            views: self.views.clone(),
+            grams: self.grams.clone(),
+            places: index.iter().map(|&i| self.places[i]).collect(),
+        }
     }
 }
 

@@ -11,14 +11,16 @@ pub mod standardize;
 pub mod synthetic;
 
 mod dataset;
+mod description;
 mod rng;
 mod rows;
 mod sequences;
 mod sparse;
 
 pub use dataset::{Dataset, Target, View};
+pub use description::read;
 pub use rng::Rng;
-pub use rows::Rows;
+pub use rows::{Missing, Rows};
 pub use sequences::Sequences;
 pub use sparse::Sparse;
 pub use standardize::Standardizer;

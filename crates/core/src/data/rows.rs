@@ -1,18 +1,43 @@
-//! The rows that kernels look at: numbers, and sequences beside them.
+//! The rows that kernels look at: numbers, sequences beside them, numbers stored sparsely, and what rows lack.
 
-use super::Sequences;
+use serde::{Deserialize, Serialize};
+
+use super::{Sequences, Sparse};
 use crate::{Error, Result, linalg::Matrix};
 
-/// Samples without names. Columns are counted through: first those of numbers, then those of sequences.
+/// Samples without names. Columns are counted through: first those of numbers, then those of sequences, then sparse ones.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rows {
     numbers: Matrix,
     sequences: Vec<Sequences>,
+    sparse: Option<Sparse>,
+    gaps: Vec<Gap>,
+    missing: Missing,
+}
+
+/// What is done with a row that lacks a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// The row is the origin of the view's feature spaces: every kernel value is 0.
+    Zero,
+    /// The row is the mean, in feature space, of the training rows that have the view.
+    Mean,
+}
+
+/// Rows that have nothing in a run of columns.
+#[derive(Debug, Clone, PartialEq)]
+struct Gap {
+    columns: Vec<usize>,
+    absent: Vec<bool>,
 }
 
 impl From<Matrix> for Rows {
     fn from(numbers: Matrix) -> Self {
-        Self { numbers, sequences: Vec::new() }
+        Self { numbers, ..Self::default() }
     }
 }
 
@@ -25,8 +50,47 @@ impl Rows {
         };
         match sequences.iter().find(|s| s.len() != numbers.rows()) {
             Some(odd) => Err(Error::shape("sequences", format!("{} rows", numbers.rows()), odd.len())),
-            None => Ok(Self { numbers, sequences }),
+            None => Ok(Self { numbers, sequences, ..Self::default() }),
         }
+    }
+
+    /// The same rows with sparse columns after all others.
+    pub fn with_sparse(mut self, sparse: Sparse) -> Result<Self> {
+        if self.cols() == 0 {
+            self.numbers = Matrix::zeros(sparse.rows(), 0);
+        }
+        if sparse.rows() != self.len() {
+            return Err(Error::shape("sparse columns", format!("{} rows", self.len()), sparse.rows()));
+        }
+        self.sparse = Some(sparse).filter(|s| s.cols() > 0);
+        Ok(self)
+    }
+
+    /// The same rows, of which those in `absent` have nothing in `columns`, whatever stands there.
+    #[must_use]
+    pub fn with_gap(mut self, columns: std::ops::Range<usize>, absent: Vec<bool>) -> Self {
+        if absent.contains(&true) {
+            self.gaps.push(Gap { columns: columns.collect(), absent });
+        }
+        self
+    }
+
+    /// The same rows under another rule for what they lack.
+    #[must_use]
+    pub fn with_missing(mut self, missing: Missing) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// The rule for what rows lack.
+    pub fn missing(&self) -> Missing {
+        self.missing
+    }
+
+    /// Which rows lack any of the columns; `None` where none does.
+    pub fn absent(&self, columns: &[usize]) -> Option<Vec<bool>> {
+        let touched = self.gaps.iter().filter(|g| g.columns.iter().any(|c| columns.contains(c)));
+        touched.map(|g| g.absent.clone()).reduce(|a, b| a.iter().zip(b).map(|(a, b)| *a || b).collect())
     }
 
     /// Number of samples.
@@ -39,20 +103,25 @@ impl Rows {
         self.len() == 0
     }
 
-    /// Number of columns of either kind.
+    /// Number of columns of any kind.
     pub fn cols(&self) -> usize {
+        self.sparse_start() + self.sparse.as_ref().map_or(0, Sparse::cols)
+    }
+
+    /// The first sparse column.
+    fn sparse_start(&self) -> usize {
         self.numbers.cols() + self.sequences.len()
     }
 
-    /// The numeric columns.
+    /// The numeric columns that are stored densely.
     pub fn numbers(&self) -> &Matrix {
         &self.numbers
     }
 
-    /// The same sequences beside other numbers of the same rows.
+    /// The same sequences and sparse columns beside other numbers of the same rows.
     #[must_use]
     pub fn with_numbers(&self, numbers: Matrix) -> Self {
-        Self { numbers, sequences: self.sequences.clone() }
+        Self { numbers, ..self.clone() }
     }
 
     /// The columns of sequences.
@@ -60,13 +129,35 @@ impl Rows {
         &self.sequences
     }
 
+    /// The sparse columns.
+    pub fn sparse(&self) -> Option<&Sparse> {
+        self.sparse.as_ref()
+    }
+
+    /// The sparse columns, taken out.
+    pub(super) fn take_sparse(&mut self) -> Sparse {
+        self.sparse.take().unwrap_or_else(|| Sparse::empty(self.len()))
+    }
+
     /// Column `column`, counted through, where it holds sequences.
     pub fn sequence(&self, column: usize) -> Option<&Sequences> {
         column.checked_sub(self.numbers.cols()).and_then(|at| self.sequences.get(at))
     }
 
+    /// Columns that hold numbers, stored either way.
+    pub fn numeric(&self) -> Vec<usize> {
+        (0..self.numbers.cols()).chain(self.sparse_start()..self.cols()).collect()
+    }
+
     /// Is column `column` the same in every row?
     pub fn is_constant(&self, column: usize) -> bool {
+        if let (Some(s), Some(at)) = (&self.sparse, column.checked_sub(self.sparse_start())) {
+            let value = |i: usize| {
+                let (columns, values) = s.row(i);
+                columns.binary_search(&(at as u32)).map_or(0.0, |k| values[k])
+            };
+            return (1..s.rows()).all(|i| value(i) == value(0));
+        }
         match self.sequence(column) {
             Some(s) => (1..s.len()).all(|i| s.get(i) == s.get(0)),
             None => (1..self.len()).all(|i| self.numbers[(i, column)] == self.numbers[(0, column)]),
@@ -76,17 +167,34 @@ impl Rows {
     /// The rows `index`, in that order.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
-        let sequences = self.sequences.iter().map(|s| s.select(index)).collect();
-        Self { numbers: self.numbers.select_rows(index), sequences }
+        let gaps = self
+            .gaps
+            .iter()
+            .map(|g| Gap { columns: g.columns.clone(), absent: index.iter().map(|&i| g.absent[i]).collect() });
+        Self {
+            numbers: self.numbers.select_rows(index),
+            sequences: self.sequences.iter().map(|s| s.select(index)).collect(),
+            sparse: self.sparse.as_ref().map(|s| s.select_rows(index)),
+            gaps: gaps.filter(|g| g.absent.contains(&true)).collect(),
+            missing: self.missing,
+        }
     }
 
-    /// The columns `index`, ascending and counted through.
+    /// The columns `index`, counted through: numbers first, sparse ones last.
     #[must_use]
     pub fn select_cols(&self, index: &[usize]) -> Self {
-        let (numbers, sequences) = index.split_at(index.partition_point(|&c| c < self.numbers.cols()));
+        let (numbers, rest) = index.split_at(index.iter().take_while(|&&c| c < self.numbers.cols()).count());
+        let start = self.sparse_start();
+        let (sequences, sparse) = rest.split_at(rest.iter().take_while(|&&c| c < start).count());
+        let sparse: Vec<usize> = sparse.iter().map(|c| c - start).collect();
+        let place = |columns: &[usize]| (0..index.len()).filter(|&k| columns.contains(&index[k])).collect::<Vec<_>>();
+        let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         Self {
             numbers: self.numbers.select_cols(numbers),
             sequences: sequences.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
+            sparse: self.sparse.as_ref().filter(|_| !sparse.is_empty()).map(|s| s.select_cols(&sparse)),
+            gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
+            missing: self.missing,
         }
     }
 }
@@ -111,5 +219,22 @@ mod tests {
         assert!(Rows::new(Matrix::zeros(2, 1), vec![s(["A", "C", "G"])]).is_err());
         assert!(!rows.is_constant(0) && !rows.is_constant(2));
         assert!(rows.select_rows(&[1, 1]).is_constant(0) && rows.select_rows(&[1, 1]).is_constant(3));
+    }
+
+    #[test]
+    fn sparse_columns_come_last_and_gaps_follow_their_columns() {
+        let dense = Matrix::new(3, 2, vec![0.0, 2.0, 0.0, 0.0, 5.0, 0.0]).unwrap();
+        let rows = Rows::from(Matrix::new(3, 1, vec![7.0, 8.0, 9.0]).unwrap());
+        let rows = rows.with_sparse(Sparse::from_dense(&dense)).unwrap();
+        let rows = rows.with_gap(1..3, vec![false, true, false]);
+        assert_eq!((rows.cols(), rows.numeric()), (3, vec![0, 1, 2]));
+        assert_eq!((rows.absent(&[0]), rows.absent(&[0, 2])), (None, Some(vec![false, true, false])));
+        let part = rows.select_rows(&[1, 2]).select_cols(&[0, 2]);
+        assert_eq!((part.numbers().data(), part.sparse().unwrap().to_dense().data()), (&[8.0, 9.0][..], &[0.0; 2][..]));
+        assert_eq!((part.absent(&[0]), part.absent(&[1])), (None, Some(vec![true, false])));
+        assert!(rows.select_rows(&[0, 2]).absent(&[1]).is_none());
+        assert!(part.is_constant(1) && !rows.is_constant(2));
+        let alone = rows.select_cols(&[1]);
+        assert_eq!((alone.len(), alone.cols(), alone.numbers().cols()), (3, 1, 0));
     }
 }

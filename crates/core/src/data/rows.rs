@@ -80,14 +80,12 @@ impl Rows {
         Self { numbers: self.numbers.select_rows(index), sequences }
     }
 
-    /// The columns `index`, ascending and counted through.
+    /// The columns `index`, counted through: those of numbers in that order, then those of sequences in that order.
     #[must_use]
     pub fn select_cols(&self, index: &[usize]) -> Self {
-        let (numbers, sequences) = index.split_at(index.partition_point(|&c| c < self.numbers.cols()));
-        Self {
-            numbers: self.numbers.select_cols(numbers),
-            sequences: sequences.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
-        }
+        let numbers: Vec<usize> = index.iter().copied().filter(|&c| c < self.numbers.cols()).collect();
+        let sequences = index.iter().filter_map(|&c| self.sequence(c).cloned()).collect();
+        Self { numbers: self.numbers.select_cols(&numbers), sequences }
     }
 }
 

@@ -180,18 +180,20 @@ impl Rows {
         }
     }
 
-    /// The columns `index`, counted through: numbers first, sparse ones last.
+    /// The columns `index`, counted through: of each kind in that order, numbers first, sparse ones last.
     #[must_use]
     pub fn select_cols(&self, index: &[usize]) -> Self {
-        let (numbers, rest) = index.split_at(index.iter().take_while(|&&c| c < self.numbers.cols()).count());
         let start = self.sparse_start();
-        let (sequences, sparse) = rest.split_at(rest.iter().take_while(|&&c| c < start).count());
-        let sparse: Vec<usize> = sparse.iter().map(|c| c - start).collect();
-        let place = |columns: &[usize]| (0..index.len()).filter(|&k| columns.contains(&index[k])).collect::<Vec<_>>();
+        let numbers: Vec<usize> = index.iter().copied().filter(|&c| c < self.numbers.cols()).collect();
+        let texts: Vec<usize> = index.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
+        let sparse: Vec<usize> = index.iter().copied().filter(|&c| c >= start).collect();
+        let order: Vec<usize> = [numbers.as_slice(), &texts, &sparse].concat();
+        let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
         let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
+        let sparse: Vec<usize> = sparse.iter().map(|c| c - start).collect();
         Self {
-            numbers: self.numbers.select_cols(numbers),
-            sequences: sequences.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
+            numbers: self.numbers.select_cols(&numbers),
+            sequences: texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
             sparse: self.sparse.as_ref().filter(|_| !sparse.is_empty()).map(|s| s.select_cols(&sparse)),
             gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
             missing: self.missing,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Factor, Gram, GramSet, Stack, check, factor::RankLimit, packed::Packed, set::Stored};
 use crate::{
     Error, Result,
-    data::{Dataset, source::machine_memory},
-    kernels::{Function, KernelSpec, Monomials, Normalize, Normalizer, Pair},
+    data::{Dataset, Rows, source::machine_memory},
+    kernels::{Function, KernelSpec, Monomials, Normalize, Normalizer, Pair, Points},
     linalg::{Matrix, axpy, dot},
 };
 
@@ -91,6 +91,7 @@ trait Raw: Sync {
 /// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
 struct Computed<'a> {
     function: Function,
+    pair: Pair,
     x: &'a Matrix,
     pairs: Option<&'a Gram>,
 }
@@ -103,13 +104,23 @@ impl Raw for Computed<'_> {
     fn head_of_column(&self, j: usize, out: &mut [f64]) {
         match self.pairs {
             Some(pairs) => out.copy_from_slice(&pairs.row(j)[..out.len()]),
-            None => self.function.pair().row(self.x.row(j), self.x, out),
+            None => self.pair.row(self.x.row(j), self.x, out),
         }
         self.function.finish(out);
     }
 
     fn features(&self, max: usize) -> Option<Matrix> {
         Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(self.x))
+    }
+}
+
+impl Raw for Points {
+    fn diagonal(&self) -> Vec<f64> {
+        Points::diagonal(self)
+    }
+
+    fn head_of_column(&self, j: usize, out: &mut [f64]) {
+        self.row(j, self, out);
     }
 }
 
@@ -295,7 +306,12 @@ fn pair_table(pair: Pair, x: &Matrix) -> Gram {
 impl GramSet {
     /// The terms of `kernels` on the rows of `x` (already standardised).
     pub fn from_table(x: &Matrix, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
-        let n = x.rows();
+        Self::from_rows(&x.clone().into(), kernels, options)
+    }
+
+    /// The terms of `kernels` on `rows` (numbers already standardised).
+    pub fn from_rows(rows: &Rows, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
+        let (n, x) = (rows.len(), rows.numbers());
         let mut scopes: Vec<(&[usize], Vec<usize>)> = Vec::new();
         let mut position = std::collections::HashMap::new();
         for (t, k) in kernels.iter().enumerate() {
@@ -307,13 +323,21 @@ impl GramSet {
         }
         let mut assembly = Assembly::new(options, n, kernels.len());
         for (columns, members) in &scopes {
+            let text: Vec<usize> = members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
+            if !text.is_empty() {
+                let points: Vec<Points> = text.par_iter().map(|&t| kernels[t].points(rows)).collect();
+                let batch: Vec<(usize, &str, &dyn Raw)> =
+                    text.iter().zip(&points).map(|(&t, p)| (t, kernels[t].name.as_str(), p as &dyn Raw)).collect();
+                assembly.add(&batch)?;
+                continue;
+            }
             let scope = x.select_cols(columns);
-            let mut pairs: Vec<Pair> = members.iter().map(|&t| kernels[t].function.pair()).collect();
+            let mut pairs: Vec<Pair> = members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
             pairs.sort_unstable();
             pairs.dedup();
             for pair in pairs {
                 let of_pair: Vec<usize> =
-                    members.iter().copied().filter(|&t| kernels[t].function.pair() == pair).collect();
+                    members.iter().copied().filter(|&t| kernels[t].function.pair() == Some(pair)).collect();
                 // One column is cheaper to recompute than to look up; a table must leave room for the terms.
                 let table_bytes = 8 * (n as u64) * (n as u64);
                 let worth =
@@ -321,7 +345,7 @@ impl GramSet {
                 let table = worth.then(|| pair_table(pair, &scope));
                 let raws: Vec<Computed<'_>> = of_pair
                     .iter()
-                    .map(|&t| Computed { function: kernels[t].function, x: &scope, pairs: table.as_ref() })
+                    .map(|&t| Computed { function: kernels[t].function, pair, x: &scope, pairs: table.as_ref() })
                     .collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
                     of_pair.iter().zip(&raws).map(|(&t, r)| (t, kernels[t].name.as_str(), r as &dyn Raw)).collect();
@@ -404,17 +428,16 @@ pub fn gram_block(
     kernels
         .par_iter()
         .map(|spec| {
-            let rows = x.features().select_cols(&spec.columns);
-            let f = spec.function;
+            let rows = spec.points(x.rows());
             let Some(train) = train else {
-                let mut k = f.block(&rows, &rows);
+                let mut k = rows.block(&rows);
                 Normalizer::fit_block(normalize, &spec.name, &k)?.apply_train(&mut k);
                 return Ok(k);
             };
-            let base = train.features().select_cols(&spec.columns);
-            let normalizer = Normalizer::fit_block(normalize, &spec.name, &f.block(&base, &base))?;
-            let mut k = f.block(&rows, &base);
-            normalizer.apply_cross(&mut k, &f.diagonal(&rows), &f.diagonal(&base));
+            let base = spec.points(train.rows());
+            let normalizer = Normalizer::fit_block(normalize, &spec.name, &base.block(&base))?;
+            let mut k = rows.block(&base);
+            normalizer.apply_cross(&mut k, &rows.diagonal(), &base.diagonal());
             Ok(k)
         })
         .collect()

@@ -42,19 +42,20 @@ impl Pair {
 }
 
 impl Function {
-    /// What it starts from.
-    pub fn pair(self) -> Pair {
+    /// What it starts from; `None` for kernels of sequences.
+    pub fn pair(self) -> Option<Pair> {
         match self {
-            Self::Linear | Self::Poly { .. } => Pair::Product,
-            Self::Rbf { .. } => Pair::SquaredDistance,
-            Self::Laplace { .. } => Pair::L1Distance,
+            Self::Linear | Self::Poly { .. } => Some(Pair::Product),
+            Self::Rbf { .. } => Some(Pair::SquaredDistance),
+            Self::Laplace { .. } => Some(Pair::L1Distance),
+            Self::Text(_) => None,
         }
     }
 
     /// Turns pair numbers into kernel values, in place.
     pub fn finish(self, values: &mut [f64]) {
         match self {
-            Self::Linear => {}
+            Self::Linear | Self::Text(_) => {}
             Self::Poly { degree, offset } => {
                 values.iter_mut().for_each(|v| *v = (*v + offset).powi(degree.cast_signed()));
             }
@@ -63,26 +64,27 @@ impl Function {
         }
     }
 
-    /// k(x_i, x_i) for every row.
+    /// k(x_i, x_i) for every row. A kernel of sequences has no value on numbers: NaN.
     pub fn diagonal(self, x: &Matrix) -> Vec<f64> {
-        let mut values: Vec<f64> = (0..x.rows()).map(|i| self.pair().of(x.row(i), x.row(i))).collect();
+        let own = |i: usize| self.pair().map_or(f64::NAN, |pair| pair.of(x.row(i), x.row(i)));
+        let mut values: Vec<f64> = (0..x.rows()).map(own).collect();
         self.finish(&mut values);
         values
     }
 
-    /// Kernel values of row `x` against every row of `z`.
+    /// Kernel values of row `x` against the first rows of `z`.
     pub fn row(self, x: &[f64], z: &Matrix, out: &mut [f64]) {
-        self.pair().row(x, z, out);
+        match self.pair() {
+            Some(pair) => pair.row(x, z, out),
+            None => out.fill(f64::NAN),
+        }
         self.finish(out);
     }
 
     /// All kernel values, `x.rows() × z.rows()`.
     pub fn block(self, x: &Matrix, z: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(x.rows(), z.rows());
-        for i in 0..x.rows() {
-            self.pair().row(x.row(i), z, out.row_mut(i));
-        }
-        self.finish(out.data_mut());
+        (0..x.rows()).for_each(|i| self.row(x.row(i), z, out.row_mut(i)));
         out
     }
 }

@@ -4,16 +4,20 @@
 //! bank   := group (";" group)*
 //! group  := kernel ("," kernel)* ["on" scope ("," scope)*]  |  ["bank"] ("auto" | "paper")
 //! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths)
+//!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
+//!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
 //! ```
 //!
 //! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). Widths
-//! may be `auto`: around the median distance within the scope. Without `on`, a group is `on all`; without `c`, c = 1.
+//! may be `auto`: around the median distance within the scope. String kernels read columns of text, one kernel for each column of the scope;
+//! alphabets are dna, rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`; without `c`, c = 1.
 //! `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is `rbf(auto), poly(1..3)` on all, and on each feature while
 //! there are at most 100.
 
 use std::fmt;
 
+use super::Alphabet;
 use crate::Result;
 
 mod parser;
@@ -47,9 +51,36 @@ struct Group {
 #[derive(Debug, Clone, PartialEq)]
 enum Family {
     Linear,
-    Poly { degrees: Vec<Numbers>, offset: f64 },
+    Poly {
+        degrees: Vec<Numbers>,
+        offset: f64,
+    },
     Rbf(Widths),
     Laplace(Widths),
+    /// String kernels, one per length of words; `extra` is the number of mismatches, or the shift.
+    Text {
+        kind: TextKind,
+        lengths: Vec<Numbers>,
+        extra: u32,
+        alphabet: Option<Alphabet>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Spectrum,
+    Mismatch,
+    Wd,
+    WdSum,
+}
+
+impl TextKind {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Spectrum, "spectrum"), (Self::Mismatch, "mismatch"), (Self::Wd, "wd"), (Self::WdSum, "wdsum")];
+
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -144,6 +175,14 @@ impl fmt::Display for Family {
             Self::Poly { degrees, offset } => write!(f, "poly({}, {})", list(degrees, "|"), short(*offset)),
             Self::Rbf(widths) => write!(f, "rbf({widths})"),
             Self::Laplace(widths) => write!(f, "laplace({widths})"),
+            Self::Text { kind, lengths, extra, alphabet } => {
+                write!(f, "{}({}", kind.word(), list(lengths, "|"))?;
+                if *extra > 0 || *kind == TextKind::Mismatch {
+                    write!(f, ", {extra}")?;
+                }
+                alphabet.map_or(Ok(()), |a| write!(f, ", {}", a.word()))?;
+                f.write_str(")")
+            }
         }
     }
 }
@@ -198,7 +237,9 @@ mod tests {
         linalg::Matrix,
     };
 
-    const TEXTS: [&str; 8] = [
+    const TEXTS: [&str; 10] = [
+        "spectrum(1..3), wd(1..20, shift = 2, dna), wdsum(5) on cols(a), each",
+        "mismatch(3|5, 1, protein), spectrum(6, free), wd(2, 3), mismatch(2, m = 0) on view(v); rbf(1)",
         "auto",
         "bank paper; linear on bands(3)",
         "rbf(2^-3..2^6|0.7|1e-7), poly(1..3) on all, each",

@@ -7,12 +7,16 @@ pub mod language;
 mod features;
 mod function;
 mod normalize;
+mod points;
+mod strings;
 
 pub use features::Monomials;
 pub use function::Pair;
 pub use normalize::Normalizer;
+pub use points::Points;
+pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Text};
 
-/// A kernel function of two feature vectors.
+/// A kernel function of two feature vectors, or of two sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Function {
@@ -35,6 +39,8 @@ pub enum Function {
         /// Positive.
         width: f64,
     },
+    /// Of sequences.
+    Text(Text),
 }
 
 /// One base kernel, fully resolved: what the model file stores.
@@ -42,10 +48,17 @@ pub enum Function {
 pub struct KernelSpec {
     /// The function.
     pub function: Function,
-    /// The feature columns it sees, by index into the data set.
+    /// The feature columns it sees, by index into the data set; a kernel of sequences sees one.
     pub columns: Vec<usize>,
     /// What people read, e.g. `rbf(0.5) on x3`.
     pub name: String,
+}
+
+impl KernelSpec {
+    /// Does it read sequences, and not numbers?
+    pub fn reads_text(&self) -> bool {
+        matches!(self.function, Function::Text(_))
+    }
 }
 
 /// How a base kernel is scaled; constants come from the training rows alone.

@@ -12,10 +12,9 @@ use super::{
 };
 use crate::{
     Error, Model, Result,
-    data::{Dataset, Standardizer, Target},
+    data::{Dataset, Rows, Standardizer, Target},
     gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::{KernelSpec, Normalize, language},
-    linalg::Matrix,
     machine::{Fitting, Task},
     model::{Certificate, Fit, FitPart, Input, Machine, Predictor},
     trace::{Observer, relative_gap},
@@ -49,7 +48,7 @@ pub struct Prepared {
     pub(super) grams: GramSet,
     pub(super) input: Input,
     /// The standardised table, for tables.
-    pub(super) table: Option<Matrix>,
+    pub(super) table: Option<Rows>,
     budget: Budget,
     terms_of: TrainSpec,
     warnings: Vec<String>,
@@ -78,9 +77,9 @@ impl Prepared {
             .with_views(data.views().to_vec())?;
         let (kernels, warnings) = without_constant_kernels(bank.resolve(&scaled)?, &scaled)?;
         let (options, budget) = options(spec);
-        let grams = GramSet::from_table(scaled.features(), &kernels, &options)?;
+        let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
         let input = Input::Table { columns: data.columns().to_vec(), standardizer, kernels };
-        let table = Some(scaled.features().clone());
+        let table = Some(scaled.rows().clone());
         Ok(Self { samples, grams, input, table, budget, terms_of: spec.clone(), warnings, began })
     }
 
@@ -340,8 +339,8 @@ fn select_stack(stack: Stack<'_>, kept: &[usize]) -> Vec<f64> {
 
 /// Kernels whose columns are all constant on the training rows say nothing: they are left out and named. None left is an error.
 fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<(Vec<KernelSpec>, Vec<String>)> {
-    let x = data.features();
-    let constant: Vec<bool> = (0..x.cols()).map(|j| (1..x.rows()).all(|i| x[(i, j)] == x[(0, j)])).collect();
+    let x = data.rows();
+    let constant: Vec<bool> = (0..x.cols()).map(|j| x.is_constant(j)).collect();
     if !constant.contains(&true) {
         return Ok((kernels, Vec::new()));
     }
@@ -354,7 +353,7 @@ fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<
     if kept.is_empty() {
         return Err(Error::data(
             format!("column {}", names(&constant)),
-            format!("constant on all {} training rows, and no kernel uses any other column", x.rows()),
+            format!("constant on all {} training rows, and no kernel uses any other column", x.len()),
             "give at least one column that varies",
         ));
     }

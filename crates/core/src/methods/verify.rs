@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::{Memory, MethodSpec, Penalty, Prepared, TrainSpec, smkl::relative_change};
 use crate::{
     Error, Model, Result,
-    data::{Dataset, Target},
+    data::{Dataset, Rows, Target},
     gram::GramSource,
     kernels::{Function, KernelSpec},
     linalg::{Matrix, dot},
@@ -396,7 +396,7 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
         return Err(other_rows(format!("columns {}, and the fit had {}", new_columns.join(", "), columns.join(", "))));
     }
     if let (Some(old), Some(new)) = (standardizer, new_standardizer) {
-        for (j, name) in columns.iter().enumerate() {
+        for (j, name) in columns.iter().take(old.mean.len()).enumerate() {
             // A mean is known to rounding of the column's own scale.
             if (old.mean[j] - new.mean[j]).abs() > SAME_DATA * (old.scale[j] + old.mean[j].abs()) {
                 return Err(other_rows(format!("column `{name}` has mean {}, and had {}", new.mean[j], old.mean[j])));
@@ -428,13 +428,16 @@ fn same_function(a: Function, b: Function) -> bool {
 }
 
 /// The rows the model keeps must stand in the data where it says.
-fn same_rows(model: &Model, x: &Matrix, kept: &[usize]) -> Result<()> {
+fn same_rows(model: &Model, x: &Rows, kept: &[usize]) -> Result<()> {
     let (columns, stored) = (model.predictor.columns(), model.predictor.rows());
     for (k, row) in model.predictor.row_ids().iter().enumerate() {
         let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;
         // Standardised values: a column's scale is 1, or the user's own where columns are used as they are.
         let differs = |j: &usize| {
-            let (old, new) = (stored[(k, *j)], x[(at, columns[*j])]);
+            if let Some(sequences) = stored.sequence(*j) {
+                return x.sequence(columns[*j]).is_none_or(|s| s.get(at) != sequences.get(k));
+            }
+            let (old, new) = (stored.numbers()[(k, *j)], x.numbers()[(at, columns[*j])]);
             (old - new).abs() > SAME_DATA * (1.0 + old.abs()) && !close(old, new)
         };
         if let Some(j) = (0..columns.len()).find(differs) {

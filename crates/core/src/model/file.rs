@@ -3,7 +3,7 @@
 //! ```text
 //! 8 bytes   header length h, little endian
 //! h bytes   JSON: {"__metadata__": {"format": "mercer", "version": "1", "crc32": "xxxxxxxx", "model": "<JSON>"},
-//!           "<tensor>": {"dtype": "F64" | "U64", "shape": […], "data_offsets": [from, to]}, …}
+//!           "<tensor>": {"dtype": "F64" | "U64" | "U8", "shape": […], "data_offsets": [from, to]}, …}
 //! the rest  raw little-endian tensors
 //! ```
 //!
@@ -16,8 +16,15 @@ use serde::{Deserialize, Serialize};
 use super::{
     Certificate, Input, Machine, Model, Predictor, Task,
     predictor::{Decision, Term, TermBasis, TermHeader},
+    text_columns,
 };
-use crate::{Error, Result, linalg::Matrix, trace::IterRecord};
+use crate::{
+    Error, Result,
+    data::{Rows, Sequences},
+    kernels::KernelSpec,
+    linalg::Matrix,
+    trace::IterRecord,
+};
 
 const FORMAT_VERSION: &str = "1";
 const NO_CHECKSUM: &str = "00000000";
@@ -92,6 +99,23 @@ impl Tensors {
         self.put(name, "U64", vec![values.len()], values.iter().map(|&v| (v as u64).to_le_bytes()));
     }
 
+    fn put_text(&mut self, name: String, text: &str) {
+        let from = self.bytes.len();
+        self.bytes.extend_from_slice(text.as_bytes());
+        let header =
+            TensorHeader { dtype: "U8".into(), shape: vec![text.len()], data_offsets: (from, self.bytes.len()) };
+        self.headers.insert(name, header);
+    }
+
+    fn take_text(&self, name: &str) -> Result<String> {
+        let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
+        let (from, to) = header.data_offsets;
+        let bytes = self.bytes.get(from..to).filter(|b| header.dtype == "U8" && header.shape == [b.len()]);
+        bytes
+            .and_then(|b| String::from_utf8(b.to_vec()).ok())
+            .ok_or_else(|| broken(&format!("tensor `{name}` is no text")))
+    }
+
     fn take(&self, name: &str, dtype: &str) -> Result<impl Iterator<Item = [u8; 8]>> {
         let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
         let (from, to) = header.data_offsets;
@@ -128,9 +152,12 @@ impl Model {
         tensors.put(
             "rows".into(),
             "F64",
-            vec![p.rows.rows(), p.rows.cols()],
-            p.rows.data().iter().map(|v| v.to_le_bytes()),
+            vec![p.rows.len(), p.rows.numbers().cols()],
+            p.rows.numbers().data().iter().map(|v| v.to_le_bytes()),
         );
+        for (k, sequences) in p.rows.sequences().iter().enumerate() {
+            tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
+        }
         let mut machines = Vec::new();
         for (k, (m, decision)) in self.machines.iter().zip(&p.decisions).enumerate() {
             tensors.put_f64(format!("weights.{k}"), &m.weights);
@@ -157,6 +184,10 @@ impl Model {
                 trace: m.trace.clone(),
                 terms,
             });
+        }
+        // Texts come last: they alone do not end on an 8-byte border.
+        for (k, sequences) in p.rows.sequences().iter().enumerate() {
+            tensors.put_text(format!("sequences.{k}"), sequences.parts().0);
         }
         let header = Header {
             task: self.task.clone(),
@@ -269,9 +300,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         return Err(broken("it names columns it does not have"));
     }
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
-    let rows = tensors.take_f64("rows")?;
-    let rows =
-        if rows.is_empty() { Matrix::default() } else { Matrix::new(row_ids.len(), header.columns.len(), rows)? };
+    let rows = rows(&header, &row_ids, tensors)?;
     let (mut machines, mut decisions) = (Vec::new(), Vec::new());
     for (k, m) in header.machines.into_iter().enumerate() {
         let at = tensors.take_index(&format!("term_rows.{k}"), row_ids.len())?;
@@ -305,6 +334,30 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         version: header.version,
         storage: header.storage,
     })
+}
+
+/// The stored training rows; none for ready-made kernels.
+fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
+    let Input::Table { kernels, .. } = &header.input else { return Ok(Rows::default()) };
+    let text = text_columns(kernels);
+    let sequences = header.columns.iter().filter(|c| text.contains(c)).count();
+    let wrong =
+        |k: &KernelSpec| if k.reads_text() { k.columns.len() != 1 } else { k.columns.iter().any(|c| text.contains(c)) };
+    let in_order = header.columns.is_sorted_by(|a, b| a < b) && header.columns.is_sorted_by_key(|c| text.contains(c));
+    if kernels.iter().any(wrong) || !in_order {
+        return Err(broken("a kernel reads a column of the wrong kind"));
+    }
+    let numbers = Matrix::new(row_ids.len(), header.columns.len() - sequences, tensors.take_f64("rows")?)?;
+    let read = |k: usize| {
+        let text = tensors.take_text(&format!("sequences.{k}"))?;
+        let ends = tensors.take_index(&format!("sequence_ends.{k}"), usize::MAX)?;
+        Sequences::from_parts(text, ends)
+            .filter(|s| s.len() == row_ids.len())
+            .ok_or_else(|| broken("its sequences are not cut where they should be"))
+    };
+    let sequences = (0..sequences).map(read).collect::<Result<Vec<_>>>()?;
+    // Where no numeric column is kept, the matrix has no columns and takes its rows from the sequences.
+    Rows::new(numbers, sequences)
 }
 
 fn terms(headers: &[TermHeader], mut at: &[usize], mut coef: &[f64], n_kernels: usize) -> Result<Vec<Term>> {

@@ -3,6 +3,8 @@
 mod file;
 mod predictor;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 pub use predictor::Predictor;
@@ -256,10 +258,23 @@ impl Model {
         };
         let used = self.predictor.columns();
         let position = columns_of(data, columns, used)?;
-        let mut x = data.features().select_cols(&position);
+        let text = text_columns(kernels);
+        for (&j, &at) in used.iter().zip(&position) {
+            let (need, have) = (text.contains(&j), data.rows().sequence(at).is_some());
+            if need != have {
+                let kind = |text: bool| if text { "text" } else { "numbers" };
+                return Err(Error::data(
+                    format!("column `{}`", columns[j]),
+                    format!("holds {} where the model needs {}", kind(have), kind(need)),
+                    "give the columns the model was fitted on",
+                ));
+            }
+        }
+        let mut x = data.rows().select_cols(&position);
         if let Some(s) = standardizer {
-            let pick = |v: &[f64]| used.iter().map(|&j| v[j]).collect();
-            x = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(&x)?;
+            let pick = |v: &[f64]| used.iter().filter(|j| !text.contains(j)).map(|&j| v[j]).collect();
+            let numbers = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
+            x = x.with_numbers(numbers);
         }
         Ok(self.predictor.evaluate(kernels, &x))
     }
@@ -346,6 +361,11 @@ impl Model {
 fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
     largest + values.map(|v| (v - largest).exp()).sum::<f64>().ln()
+}
+
+/// Columns that hold sequences: those that a kernel of sequences reads.
+fn text_columns(kernels: &[KernelSpec]) -> HashSet<usize> {
+    kernels.iter().filter(|k| k.reads_text()).flat_map(|k| k.columns.iter().copied()).collect()
 }
 
 /// Where in `data` the training columns `used` stand.

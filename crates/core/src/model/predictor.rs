@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Fit;
 use crate::{
+    data::Rows,
     gram::{Basis, GramSet, Stack},
-    kernels::{KernelSpec, Monomials, Normalize},
+    kernels::{KernelSpec, Monomials, Normalize, Points},
     linalg::{Matrix, dot},
 };
 
@@ -44,7 +45,7 @@ pub struct Predictor {
     /// Training rows in use, ascending.
     pub(super) row_ids: Vec<usize>,
     /// Those rows and columns, standardised; empty for ready-made kernels.
-    pub(super) rows: Matrix,
+    pub(super) rows: Rows,
     /// Divide by √k(x, x)?
     pub(super) spherical: bool,
     pub(super) decisions: Vec<Decision>,
@@ -60,7 +61,7 @@ pub(super) struct TermHeader {
 
 impl Predictor {
     /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
-    pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Matrix, &[KernelSpec])>, normalize: Normalize) -> Self {
+    pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
         let mut columns: Vec<usize> = Vec::new();
         let mut row_ids: Vec<usize> = Vec::new();
         let mut decisions = Vec::new();
@@ -113,22 +114,23 @@ impl Predictor {
     }
 
     /// Those rows and columns, standardised; empty for ready-made kernels.
-    pub fn rows(&self) -> &Matrix {
+    pub fn rows(&self) -> &Rows {
         &self.rows
     }
 
     /// Decision values of `x`, whose columns are the needed ones, standardised.
-    pub fn evaluate(&self, kernels: &[KernelSpec], x: &Matrix) -> Matrix {
+    pub fn evaluate(&self, kernels: &[KernelSpec], x: &Rows) -> Matrix {
         let machines = self.decisions.len();
         let ready: Vec<Vec<Ready<'_>>> =
             self.decisions.iter().map(|d| d.terms.iter().map(|t| Ready::new(self, t, kernels)).collect()).collect();
-        let mut out = Matrix::zeros(x.rows(), machines);
+        let mut out = Matrix::zeros(x.len(), machines);
         out.data_mut().par_chunks_mut(CHUNK * machines.max(1)).enumerate().for_each(|(c, out)| {
-            let first = c * CHUNK;
+            let rows: Vec<usize> = (c * CHUNK..c * CHUNK + out.len() / machines).collect();
+            let x = x.select_rows(&rows);
             for (m, terms) in ready.iter().enumerate() {
-                let mut total = vec![self.decisions[m].constant; out.len() / machines];
+                let mut total = vec![self.decisions[m].constant; x.len()];
                 for term in terms {
-                    term.add(x, first, self.spherical, &mut total);
+                    term.add(&x, self.spherical, &mut total);
                 }
                 total.iter().enumerate().for_each(|(i, v)| out[i * machines + m] = *v);
             }
@@ -158,55 +160,50 @@ impl Predictor {
 
 /// A term with its rows gathered.
 struct Ready<'a> {
-    spec: &'a KernelSpec,
-    /// Where its columns stand among the needed ones.
-    columns: Vec<usize>,
+    /// Its columns counted among the needed ones.
+    spec: KernelSpec,
     /// Its rows, or its monomials.
     basis: ReadyBasis,
     coef: &'a [f64],
 }
 
 enum ReadyBasis {
-    Samples(Matrix),
+    Samples(Points),
     Monomials(Option<Monomials>),
 }
 
 impl<'a> Ready<'a> {
-    fn new(predictor: &Predictor, term: &'a Term, kernels: &'a [KernelSpec]) -> Self {
-        let spec = &kernels[term.kernel];
-        let columns: Vec<usize> = spec.columns.iter().map(|c| predictor.columns.partition_point(|u| u < c)).collect();
+    fn new(predictor: &Predictor, term: &'a Term, kernels: &[KernelSpec]) -> Self {
+        let mut spec = kernels[term.kernel].clone();
+        spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
         let (basis, coef) = match &term.basis {
             TermBasis::Samples { at, coef } => {
-                (ReadyBasis::Samples(predictor.rows.select_rows(at).select_cols(&columns)), coef)
+                (ReadyBasis::Samples(spec.points(&predictor.rows.select_rows(at))), coef)
             }
             TermBasis::Monomials { coef } => {
-                (ReadyBasis::Monomials(Monomials::of(spec.function, columns.len(), coef.len())), coef)
+                (ReadyBasis::Monomials(Monomials::of(spec.function, spec.columns.len(), coef.len())), coef)
             }
         };
-        Self { spec, columns, basis, coef }
+        Self { spec, basis, coef }
     }
 
-    fn add(&self, x: &Matrix, first: usize, spherical: bool, total: &mut [f64]) {
-        let function = self.spec.function;
-        let mut own = vec![0.0; self.columns.len()];
+    fn add(&self, x: &Rows, spherical: bool, total: &mut [f64]) {
+        let points = self.spec.points(x);
+        let squares = if spherical { points.diagonal() } else { Vec::new() };
         let mut values = vec![0.0; self.coef.len()];
         for (i, total) in total.iter_mut().enumerate() {
-            let row = x.row(first + i);
-            own.iter_mut().zip(&self.columns).for_each(|(o, &c)| *o = row[c]);
-            match &self.basis {
-                ReadyBasis::Samples(rows) => function.row(&own, rows, &mut values),
-                ReadyBasis::Monomials(Some(map)) => map.map(&own, &mut values),
-                ReadyBasis::Monomials(None) => values.fill(0.0),
+            match (&self.basis, points.numbers()) {
+                (ReadyBasis::Samples(rows), _) => points.row(i, rows, &mut values),
+                (ReadyBasis::Monomials(Some(map)), Some(x)) => map.map(x.row(i), &mut values),
+                (ReadyBasis::Monomials(_), _) => values.fill(0.0),
             }
             let value = dot(&values, self.coef);
-            if !spherical {
-                *total += value;
-                continue;
-            }
-            let mut square = [function.pair().of(&own, &own)];
-            function.finish(&mut square);
-            // A row of norm 0 has kernel value 0 with every other.
-            *total += if square[0] > 0.0 { value / square[0].sqrt() } else { 0.0 };
+            *total += match squares.get(i) {
+                None => value,
+                Some(&square) if square > 0.0 => value / square.sqrt(),
+                // A row of norm 0 has kernel value 0 with every other.
+                Some(_) => 0.0,
+            };
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, WIDTHS, Widths, list, quoted, short};
+use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, TextKind, WIDTHS, Widths, list, quoted, short};
 use crate::{
     Error, Result,
     data::{Dataset, csv::nearest},
-    kernels::{Function, KernelSpec},
+    kernels::{Alphabet, Function, KernelSpec, Text, strings::MAX_NEIGHBOURS},
     linalg::Matrix,
 };
 
@@ -20,7 +20,7 @@ impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
     /// Of kernels with the same function and columns only the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
-        let count: u128 = self.groups.iter().map(|group| group.count(data.features().cols())).sum();
+        let count: u128 = self.groups.iter().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {
             let remedy = format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
             return Err(Error::data("kernel bank", format!("asks for {count} kernels"), remedy));
@@ -28,14 +28,22 @@ impl Bank {
         let (mut specs, mut seen, mut places) = (Vec::new(), HashSet::new(), HashMap::new());
         for group in &self.groups {
             for scope in &group.scopes {
-                for Place { columns, label } in scope.places(data)? {
-                    let next = places.len();
-                    let place = *places.entry(columns.clone()).or_insert(next);
-                    for family in &group.kernels {
-                        for function in family.functions(data.features(), &columns, &label)? {
-                            if seen.insert((place, bits(function))) {
-                                let name = format!("{} on {label}", written(function));
-                                specs.push(KernelSpec { function, columns: columns.clone(), name });
+                for text in [false, true] {
+                    let kernels: Vec<&Family> = group.kernels.iter().filter(|k| k.reads_text() == text).collect();
+                    if kernels.is_empty() {
+                        continue;
+                    }
+                    for Place { columns, label } in scope.places(data, text)? {
+                        let next = places.len();
+                        let place = *places.entry(columns.clone()).or_insert(next);
+                        for family in &kernels {
+                            for function in family.functions(data, &columns, &label)? {
+                                // The text of a function says all about it.
+                                let written = written(function);
+                                if seen.insert((place, written.clone())) {
+                                    let name = format!("{written} on {label}");
+                                    specs.push(KernelSpec { function, columns: columns.clone(), name });
+                                }
                             }
                         }
                     }
@@ -67,9 +75,11 @@ fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
 
 impl Group {
     // At most 10^10 kernels and 10^13 scopes fit in a text: the product needs more than 64 bits.
-    fn count(&self, n_features: usize) -> u128 {
-        let kernels: u128 = self.kernels.iter().map(Family::count).sum();
-        kernels * self.scopes.iter().map(|scope| scope.count(n_features) as u128).sum::<u128>()
+    fn count(&self, data: &Dataset) -> u128 {
+        let kernels =
+            |text: bool| -> u128 { self.kernels.iter().filter(|k| k.reads_text() == text).map(Family::count).sum() };
+        let places: u128 = self.scopes.iter().map(|scope| scope.count(data.features().cols()) as u128).sum();
+        kernels(false) * places + kernels(true) * (self.scopes.len() * data.rows().sequences().len()) as u128
     }
 }
 
@@ -78,14 +88,26 @@ impl Family {
         match self {
             Self::Linear => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
-            Self::Poly { degrees: list, .. } | Self::Rbf(Widths::Given(list)) | Self::Laplace(Widths::Given(list)) => {
-                list.iter().map(|numbers| numbers.count() as u128).sum()
-            }
+            Self::Poly { degrees: list, .. }
+            | Self::Rbf(Widths::Given(list))
+            | Self::Laplace(Widths::Given(list))
+            | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
         }
     }
 
-    fn functions(&self, x: &Matrix, columns: &[usize], label: &str) -> Result<Vec<Function>> {
+    fn reads_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
+
+    fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
+        let x = data.features();
         Ok(match self {
+            Self::Text { kind, lengths, extra, alphabet } => {
+                let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
+                let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
+                let one = |length: f64| string_kernel(*kind, length as u32, *extra, alphabet).map(Function::Text);
+                lengths.iter().flat_map(Numbers::values).map(one).collect::<Result<_>>()?
+            }
             Self::Linear => vec![Function::Linear],
             Self::Poly { degrees, offset } => {
                 let poly = |d: f64| Function::Poly { degree: d as u32, offset: *offset };
@@ -101,6 +123,34 @@ impl Family {
             }
         })
     }
+}
+
+fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Result<Text> {
+    Ok(match kind {
+        TextKind::Spectrum => Text::Spectrum { k, alphabet },
+        TextKind::Wd => Text::Wd { degree: k, shift: extra, alphabet },
+        TextKind::WdSum => Text::WdSum { degree: k, shift: extra, alphabet },
+        TextKind::Mismatch => {
+            let text = Text::Mismatch { k, m: extra, alphabet };
+            let near = text.neighbours();
+            let refused = |problem: String, remedy: &str| {
+                Err(Error::data(format!("kernel `{}`", written(Function::Text(text))), problem, remedy))
+            };
+            match near {
+                None => {
+                    return refused(
+                        "mismatches run over all letters of an alphabet".into(),
+                        "name one: dna, rna or protein",
+                    );
+                }
+                Some(near) if near > MAX_NEIGHBOURS => {
+                    let problem = format!("{near:.0} words lie within {extra} mismatches of each");
+                    return refused(problem, "use shorter words or fewer mismatches");
+                }
+                Some(_) => text,
+            }
+        }
+    })
 }
 
 impl Widths {
@@ -137,15 +187,29 @@ impl Scope {
         }
     }
 
-    fn places(&self, data: &Dataset) -> Result<Vec<Place>> {
-        let d = data.features().cols();
-        let names = &data.columns()[..d];
+    /// Where kernels of numbers, or else those of text, look: the latter at one column each.
+    fn places(&self, data: &Dataset, text: bool) -> Result<Vec<Place>> {
+        let (all, d) = (data.columns(), data.features().cols());
+        let names = &all[..d];
+        let single = |j: usize| Place { columns: vec![j], label: quoted(&all[j]) };
         let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
+        if text && all.len() == d {
+            return Err(Error::data(
+                "string kernels",
+                "the data have no column of text",
+                "give sequences, or use others",
+            ));
+        }
         match self {
+            Self::All | Self::Each | Self::EachIfFew if text => Ok((d..all.len()).map(single).collect()),
+            Self::All | Self::Each | Self::EachIfFew | Self::Bands(_) if d == 0 => {
+                Err(Error::data("kernels of numbers", "the data have no numeric column", "use string kernels"))
+            }
             Self::All => one((0..d).collect(), "all"),
             Self::EachIfFew if d > AUTO_EACH => Ok(Vec::new()),
-            Self::Each | Self::EachIfFew => {
-                Ok((0..d).map(|j| Place { columns: vec![j], label: quoted(&names[j]) }).collect())
+            Self::Each | Self::EachIfFew => Ok((0..d).map(single).collect()),
+            Self::Bands(_) if text => {
+                Err(Error::data(self.to_string(), "bands are of numeric columns", "use all, cols or view"))
             }
             Self::Bands(k) if *k > d => {
                 Err(Error::data(self.to_string(), format!("there are {d} feature columns"), "ask for fewer bands"))
@@ -154,18 +218,25 @@ impl Scope {
                 let band = |b: usize| (b * d / k..(b + 1) * d / k).collect();
                 Ok((0..*k).map(|b| Place { columns: band(b), label: format!("band {}/{k}", b + 1) }).collect())
             }
-            Self::View(name) => match data.views().iter().find(|v| v.name == *name) {
-                Some(view) => one(view.columns.clone().collect(), &format!("view {name}")),
-                None if data.views().is_empty() => {
-                    Err(Error::data(format!("view `{name}`"), "the data have no views", "use all, each, cols or bands"))
-                }
-                None => {
+            Self::View(name) => {
+                let sequence = || (d..all.len()).find(|&j| all[j] == *name).map(|j| j..j + 1);
+                let view = data.views().iter().find(|v| v.name == *name).map(|v| v.columns.clone());
+                let Some(columns) = view.or_else(sequence) else {
+                    if data.views().is_empty() {
+                        let remedy = "use all, each, cols or bands";
+                        return Err(Error::data(format!("view `{name}`"), "the data have no views", remedy));
+                    }
                     let views: Vec<String> = data.views().iter().map(|v| v.name.clone()).collect();
-                    Err(unknown("view", name, &views))
-                }
-            },
+                    return Err(unknown("view", name, &views));
+                };
+                let columns = of_kind(columns.collect(), data, text)?;
+                if text { Ok(columns.into_iter().map(single).collect()) } else { one(columns, &format!("view {name}")) }
+            }
             Self::Cols(items) => {
-                let columns = columns(items, names)?;
+                let columns = of_kind(columns(items, all)?, data, text)?;
+                if text {
+                    return Ok(columns.into_iter().map(single).collect());
+                }
                 let label = match columns.as_slice() {
                     [j] => quoted(&names[*j]),
                     few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&names[j])), ", ")),
@@ -175,6 +246,17 @@ impl Scope {
             }
         }
     }
+}
+
+/// Kernels of numbers read numbers, kernels of text read text.
+fn of_kind(columns: Vec<usize>, data: &Dataset, text: bool) -> Result<Vec<usize>> {
+    let Some(&odd) = columns.iter().find(|&&c| data.rows().sequence(c).is_some() != text) else { return Ok(columns) };
+    let (problem, remedy) = if text {
+        ("holds numbers, and string kernels read text", "choose a column of text")
+    } else {
+        ("holds text, and only string kernels read text", "choose numeric columns, or spectrum, mismatch, wd, wdsum")
+    };
+    Err(Error::data(format!("column `{}`", data.columns()[odd]), problem, remedy))
 }
 
 /// The columns these items name, ascending, each once.
@@ -234,16 +316,6 @@ fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f6
     if apart.is_empty() { 1.0 } else { apart.iter().sum::<f64>() / apart.len() as f64 }
 }
 
-/// What makes two functions the same.
-fn bits(function: Function) -> (u8, u32, u64) {
-    match function {
-        Function::Linear => (0, 0, 0),
-        Function::Poly { degree, offset } => (1, degree, offset.to_bits()),
-        Function::Rbf { width } => (2, 0, width.to_bits()),
-        Function::Laplace { width } => (3, 0, width.to_bits()),
-    }
-}
-
 fn written(function: Function) -> String {
     match function {
         Function::Linear => "linear".into(),
@@ -251,6 +323,16 @@ fn written(function: Function) -> String {
         Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
         Function::Rbf { width } => format!("rbf({})", short(width)),
         Function::Laplace { width } => format!("laplace({})", short(width)),
+        Function::Text(text) => {
+            let (kind, length, extra) = match text {
+                Text::Spectrum { k, .. } => (TextKind::Spectrum, k, 0),
+                Text::Mismatch { k, m, .. } => (TextKind::Mismatch, k, m),
+                Text::Wd { degree, shift, .. } => (TextKind::Wd, degree, shift),
+                Text::WdSum { degree, shift, .. } => (TextKind::WdSum, degree, shift),
+            };
+            let lengths = vec![Numbers::One(f64::from(length))];
+            Family::Text { kind, lengths, extra, alphabet: Some(text.alphabet()) }.to_string()
+        }
     }
 }
 

@@ -90,6 +90,11 @@ impl Dataset {
     /// The same data, the named view being a ready-made Gram matrix: kernel values against the training rows, a column each.
     pub fn with_gram(mut self, view: &str) -> Result<Self> {
         let at = self.view_at(view)?;
+        let columns = self.views[at].columns.clone();
+        if columns.end > self.features().cols() {
+            return Err(Error::data(format!("view `{view}`"), "does not hold plain numbers", "give kernel values"));
+        }
+        self.rows = self.rows.with_ready(columns);
         self.grams.push(at);
         Ok(self)
     }

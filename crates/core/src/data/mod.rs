@@ -23,4 +23,5 @@ pub use rng::Rng;
 pub use rows::{Missing, Rows};
 pub use sequences::Sequences;
 pub use sparse::Sparse;
+pub(crate) use sparse::merged_sum;
 pub use standardize::Standardizer;

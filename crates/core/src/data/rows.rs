@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Sequences, Sparse};
+use super::{Sequences, Sparse, Standardizer};
 use crate::{Error, Result, linalg::Matrix};
 
 /// Samples without names. Columns are counted through: first those of numbers, then those of sequences, then sparse ones.
@@ -13,6 +13,8 @@ pub struct Rows {
     sparse: Option<Sparse>,
     gaps: Vec<Gap>,
     missing: Missing,
+    /// Dense columns that hold kernel values, which are never standardised.
+    ready: Vec<usize>,
 }
 
 /// What is done with a row that lacks a view.
@@ -82,6 +84,42 @@ impl Rows {
         self
     }
 
+    /// The same rows, some dense columns of which hold kernel values.
+    #[must_use]
+    pub(super) fn with_ready(mut self, columns: std::ops::Range<usize>) -> Self {
+        self.ready.extend(columns);
+        self
+    }
+
+    /// The same rows as if nothing were missing: placeholders are numbers like others.
+    #[must_use]
+    pub fn without_gaps(mut self) -> Self {
+        self.gaps.clear();
+        self.missing = Missing::Refuse;
+        self
+    }
+
+    /// Means and scales of the dense columns, from the rows that have them; kernel values stay as they are.
+    pub fn standardizer(&self) -> Standardizer {
+        let mut out = Standardizer::fit(&self.numbers);
+        for gap in &self.gaps {
+            let present: Vec<usize> = (0..self.len()).filter(|&i| !gap.absent[i]).collect();
+            for &c in gap.columns.iter().filter(|c| **c < self.numbers.cols()) {
+                let own = Standardizer::fit(&self.numbers.select_rows(&present).select_cols(&[c]));
+                (out.mean[c], out.scale[c]) = (own.mean[0], own.scale[0]);
+            }
+        }
+        for &c in &self.ready {
+            (out.mean[c], out.scale[c]) = (0.0, 1.0);
+        }
+        out
+    }
+
+    /// Do the columns hold kernel values?
+    pub fn is_ready(&self, columns: &[usize]) -> bool {
+        columns.iter().any(|c| self.ready.contains(c))
+    }
+
     /// The rule for what rows lack.
     pub fn missing(&self) -> Missing {
         self.missing
@@ -109,7 +147,7 @@ impl Rows {
     }
 
     /// The first sparse column.
-    fn sparse_start(&self) -> usize {
+    pub fn sparse_start(&self) -> usize {
         self.numbers.cols() + self.sequences.len()
     }
 
@@ -151,16 +189,20 @@ impl Rows {
 
     /// Is column `column` the same in every row?
     pub fn is_constant(&self, column: usize) -> bool {
-        if let (Some(s), Some(at)) = (&self.sparse, column.checked_sub(self.sparse_start())) {
-            let value = |i: usize| {
-                let (columns, values) = s.row(i);
-                columns.binary_search(&(at as u32)).map_or(0.0, |k| values[k])
-            };
-            return (1..s.rows()).all(|i| value(i) == value(0));
-        }
         match self.sequence(column) {
             Some(s) => (1..s.len()).all(|i| s.get(i) == s.get(0)),
-            None => (1..self.len()).all(|i| self.numbers[(i, column)] == self.numbers[(0, column)]),
+            None => (1..self.len()).all(|i| self.value(i, column) == self.value(0, column)),
+        }
+    }
+
+    /// The number in row i of a numeric column, stored either way.
+    pub fn value(&self, i: usize, column: usize) -> f64 {
+        match (&self.sparse, column.checked_sub(self.sparse_start())) {
+            (Some(s), Some(at)) => {
+                let (columns, values) = s.row(i);
+                columns.binary_search(&(at as u32)).map_or(0.0, |k| values[k])
+            }
+            _ => self.numbers[(i, column)],
         }
     }
 
@@ -177,6 +219,42 @@ impl Rows {
             sparse: self.sparse.as_ref().map(|s| s.select_rows(index)),
             gaps: gaps.filter(|g| g.absent.contains(&true)).collect(),
             missing: self.missing,
+            ready: self.ready.clone(),
+        }
+    }
+
+    /// The columns `plain` stored densely (or as sequences) and the columns `sparse` stored sparsely, however they are stored here.
+    #[must_use]
+    pub fn gather(&self, plain: &[usize], sparse: &[usize]) -> Self {
+        let start = self.sparse_start();
+        if plain.iter().all(|&c| c < start) && sparse.iter().all(|&c| c >= start) {
+            return self.select_cols(&[plain, sparse].concat());
+        }
+        let dense = |columns: &[usize]| {
+            let part = self.select_cols(columns);
+            let written = part.sparse.as_ref().map(Sparse::to_dense).unwrap_or_default();
+            // Numbers come first in `part`, in the order asked for; so do sparse ones after them.
+            let mut from = (0..part.numbers.cols(), 0..written.cols());
+            let mut out = Matrix::zeros(self.len(), columns.len());
+            for (to, &c) in columns.iter().enumerate() {
+                let (source, at) = if c < start { (&part.numbers, from.0.next()) } else { (&written, from.1.next()) };
+                let at = at.unwrap_or(0);
+                (0..self.len()).for_each(|i| out[(i, to)] = source[(i, at)]);
+            }
+            out
+        };
+        let numeric: Vec<usize> = plain.iter().copied().filter(|&c| self.sequence(c).is_none()).collect();
+        let texts: Vec<usize> = plain.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
+        let order: Vec<usize> = [numeric.as_slice(), &texts, sparse].concat();
+        let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
+        let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
+        Self {
+            numbers: dense(&numeric),
+            sequences: texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
+            sparse: Some(Sparse::from_dense(&dense(sparse))).filter(|_| !sparse.is_empty()),
+            gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
+            missing: self.missing,
+            ready: Vec::new(),
         }
     }
 
@@ -197,6 +275,7 @@ impl Rows {
             sparse: self.sparse.as_ref().filter(|_| !sparse.is_empty()).map(|s| s.select_cols(&sparse)),
             gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
             missing: self.missing,
+            ready: place(&self.ready),
         }
     }
 }

@@ -153,7 +153,7 @@ impl Sparse {
 }
 
 /// Σ over columns of `both(x, z)`, where a column that neither row fills counts nothing; `x` and `z` as from [`Sparse::row`].
-pub(crate) fn merge(x: (&[u32], &[f64]), z: (&[u32], &[f64]), both: impl Fn(f64, f64) -> f64) -> f64 {
+pub(crate) fn merged_sum(x: (&[u32], &[f64]), z: (&[u32], &[f64]), both: impl Fn(f64, f64) -> f64) -> f64 {
     let (mut i, mut j, mut sum) = (0, 0, 0.0);
     while i < x.0.len() && j < z.0.len() {
         match x.0[i].cmp(&z.0[j]) {
@@ -206,7 +206,7 @@ mod tests {
         let dense = random(2, 40, 2);
         let sparse = Sparse::from_dense(&dense);
         let square = |a: f64, b: f64| (a - b) * (a - b);
-        let ours = merge(sparse.row(0), sparse.row(1), square);
+        let ours = merged_sum(sparse.row(0), sparse.row(1), square);
         let theirs: f64 = dense.row(0).iter().zip(dense.row(1)).map(|(a, b)| square(*a, *b)).sum();
         assert!((ours - theirs).abs() < 1e-12);
     }

@@ -3,11 +3,18 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Factor, Gram, GramSet, Stack, check, factor::RankLimit, packed::Packed, set::Stored};
+use super::{
+    Factor, Gram, GramSet, Stack, check,
+    factor::RankLimit,
+    impute::{Imputation, Imputed},
+    packed::Packed,
+    repair::repair,
+    set::Stored,
+};
 use crate::{
     Error, Result,
-    data::{Dataset, Rows, source::machine_memory},
-    kernels::{Function, KernelSpec, Monomials, Normalize, Normalizer, Pair, Points},
+    data::{Dataset, Missing, Rows, source::machine_memory},
+    kernels::{Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points},
     linalg::{Matrix, axpy, dot},
 };
 
@@ -78,7 +85,7 @@ pub struct BuildOptions {
 }
 
 /// Raw kernel values of one kernel on the training rows.
-trait Raw: Sync {
+pub(super) trait Raw: Sync {
     fn diagonal(&self) -> Vec<f64>;
     /// Entries (0..out.len(), j) of K.
     fn head_of_column(&self, j: usize, out: &mut [f64]);
@@ -92,25 +99,27 @@ trait Raw: Sync {
 struct Computed<'a> {
     function: Function,
     pair: Pair,
-    x: &'a Matrix,
+    x: &'a Numeric,
     pairs: Option<&'a Gram>,
 }
 
 impl Raw for Computed<'_> {
     fn diagonal(&self) -> Vec<f64> {
-        self.function.diagonal(self.x)
+        let mut values: Vec<f64> = (0..self.x.rows()).map(|i| self.x.pair(self.pair, i, self.x, i)).collect();
+        self.function.finish(&mut values);
+        values
     }
 
     fn head_of_column(&self, j: usize, out: &mut [f64]) {
         match self.pairs {
             Some(pairs) => out.copy_from_slice(&pairs.row(j)[..out.len()]),
-            None => self.pair.row(self.x.row(j), self.x, out),
+            None => self.x.pair_row(self.pair, j, self.x, out),
         }
         self.function.finish(out);
     }
 
     fn features(&self, max: usize) -> Option<Matrix> {
-        Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(self.x))
+        Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(&self.x.to_dense()))
     }
 }
 
@@ -161,7 +170,7 @@ impl Raw for OnSphere<'_> {
 }
 
 /// A finished term with its constants.
-struct Built {
+pub(super) struct Built {
     term: Stored,
     normalizer: Normalizer,
     roots: Vec<f64>,
@@ -243,11 +252,44 @@ struct Assembly<'a> {
     n: usize,
     built: Vec<Option<Built>>,
     bytes: u64,
+    maps: Vec<Option<Matrix>>,
+    imputations: Vec<Option<Imputation>>,
+    notes: Vec<String>,
 }
 
 impl<'a> Assembly<'a> {
     fn new(options: &'a BuildOptions, n: usize, terms: usize) -> Self {
-        Self { options, n, built: (0..terms).map(|_| None).collect(), bytes: 0 }
+        let (maps, imputations) = (vec![None; terms], vec![None; terms]);
+        Self { options, n, built: (0..terms).map(|_| None).collect(), bytes: 0, maps, imputations, notes: Vec::new() }
+    }
+
+    /// [`Assembly::add`] for kernels on columns that some rows lack.
+    fn add_imputed(&mut self, batch: &[(usize, &str, &dyn Raw)], absent: &[bool], missing: Missing) -> Result<()> {
+        if self.options.normalize == Normalize::Spherical {
+            let got = "spherical, and rows lack a view";
+            return Err(Error::param("normalize", "one of trace, multiplicative, center, none", got));
+        }
+        let own = Imputation { absent: absent.to_vec(), missing };
+        let raws: Vec<Imputed<'_>> = batch.iter().map(|(_, _, raw)| Imputed::new(*raw, &own)).collect();
+        let wrapped: Vec<(usize, &str, &dyn Raw)> =
+            batch.iter().zip(&raws).map(|((t, name, _), raw)| (*t, *name, raw as &dyn Raw)).collect();
+        self.add(&wrapped)?;
+        batch.iter().for_each(|(t, ..)| self.imputations[*t] = Some(own.clone()));
+        Ok(())
+    }
+
+    /// A ready-made matrix, checked and where asked for repaired.
+    fn add_ready(&mut self, t: usize, name: &str, k: Matrix, how: Indefinite) -> Result<()> {
+        check::symmetric(&k, name)?;
+        let k = match repair(&k, name, how)? {
+            None => k,
+            Some(fixed) => {
+                self.maps[t] = fixed.map;
+                self.notes.push(fixed.note);
+                fixed.matrix
+            }
+        };
+        self.add(&[(t, name, &k)])
     }
 
     /// Builds the terms `batch` (index, name, raw values): factors in parallel, then triangles for the rest in the widest form
@@ -283,7 +325,15 @@ impl<'a> Assembly<'a> {
     }
 
     fn finish(self) -> GramSet {
-        let mut set = GramSet { n: self.n, terms: Vec::new(), normalizers: Vec::new(), roots: Vec::new() };
+        let mut set = GramSet {
+            n: self.n,
+            terms: Vec::new(),
+            normalizers: Vec::new(),
+            roots: Vec::new(),
+            maps: self.maps,
+            imputations: self.imputations,
+            notes: self.notes,
+        };
         for built in self.built.into_iter().flatten() {
             set.terms.push(built.term);
             set.normalizers.push(built.normalizer);
@@ -294,10 +344,10 @@ impl<'a> Assembly<'a> {
 }
 
 /// The lower triangle of pair numbers over one scope, mirrored.
-fn pair_table(pair: Pair, x: &Matrix) -> Gram {
+fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     let mut table = Gram::zeros(x.rows());
     table.data_mut().par_chunks_mut(x.rows()).enumerate().for_each(|(i, row)| {
-        row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = pair.of(x.row(i), x.row(j)));
+        row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = x.pair(pair, i, x, j));
     });
     table.mirror();
     table
@@ -311,7 +361,7 @@ impl GramSet {
 
     /// The terms of `kernels` on `rows` (numbers already standardised).
     pub fn from_rows(rows: &Rows, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
-        let (n, x) = (rows.len(), rows.numbers());
+        let n = rows.len();
         let mut scopes: Vec<(&[usize], Vec<usize>)> = Vec::new();
         let mut position = std::collections::HashMap::new();
         for (t, k) in kernels.iter().enumerate() {
@@ -323,15 +373,25 @@ impl GramSet {
         }
         let mut assembly = Assembly::new(options, n, kernels.len());
         for (columns, members) in &scopes {
+            let absent = rows.absent(columns);
+            let add = |assembly: &mut Assembly<'_>, batch: &[(usize, &str, &dyn Raw)]| match &absent {
+                Some(absent) => assembly.add_imputed(batch, absent, rows.missing()),
+                None => assembly.add(batch),
+            };
+            for &t in members {
+                if let Function::Precomputed { indefinite } = kernels[t].function {
+                    assembly.add_ready(t, &kernels[t].name, rows.numbers().select_cols(columns), indefinite)?;
+                }
+            }
             let text: Vec<usize> = members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
             if !text.is_empty() {
                 let points: Vec<Points> = text.par_iter().map(|&t| kernels[t].points(rows)).collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
                     text.iter().zip(&points).map(|(&t, p)| (t, kernels[t].name.as_str(), p as &dyn Raw)).collect();
-                assembly.add(&batch)?;
+                add(&mut assembly, &batch)?;
                 continue;
             }
-            let scope = x.select_cols(columns);
+            let scope = Numeric::of(rows, columns);
             let mut pairs: Vec<Pair> = members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
             pairs.sort_unstable();
             pairs.dedup();
@@ -349,8 +409,26 @@ impl GramSet {
                     .collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
                     of_pair.iter().zip(&raws).map(|(&t, r)| (t, kernels[t].name.as_str(), r as &dyn Raw)).collect();
-                assembly.add(&batch)?;
+                add(&mut assembly, &batch)?;
             }
+        }
+        Ok(assembly.finish())
+    }
+
+    /// Ready-made Gram matrices, checked: square, finite, symmetric; and what is not positive semidefinite treated as asked.
+    pub fn from_stack_repaired(
+        stack: Stack<'_>,
+        names: &[String],
+        options: &BuildOptions,
+        how: Indefinite,
+    ) -> Result<Self> {
+        if how == Indefinite::Refuse {
+            return Self::from_stack(stack, names, options);
+        }
+        let mut assembly = Assembly::new(options, stack.rows, stack.terms);
+        for t in 0..stack.terms {
+            let k = stack.kernels(t..t + 1).swap_remove(0);
+            assembly.add_ready(t, &names[t], k, how)?;
         }
         Ok(assembly.finish())
     }
@@ -428,6 +506,10 @@ pub fn gram_block(
     kernels
         .par_iter()
         .map(|spec| {
+            if spec.is_precomputed() {
+                let remedy = "they are in their file already; leave them out";
+                return Err(Error::data(format!("kernel `{}`", spec.name), "has ready-made values", remedy));
+            }
             let rows = spec.points(x.rows());
             let Some(train) = train else {
                 let mut k = rows.block(&rows);

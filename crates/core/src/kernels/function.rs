@@ -42,20 +42,20 @@ impl Pair {
 }
 
 impl Function {
-    /// What it starts from; `None` for kernels of sequences.
+    /// What it starts from; `None` for kernels of sequences and ready-made ones.
     pub fn pair(self) -> Option<Pair> {
         match self {
             Self::Linear | Self::Poly { .. } => Some(Pair::Product),
             Self::Rbf { .. } => Some(Pair::SquaredDistance),
             Self::Laplace { .. } => Some(Pair::L1Distance),
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Precomputed { .. } => None,
         }
     }
 
     /// Turns pair numbers into kernel values, in place.
     pub fn finish(self, values: &mut [f64]) {
         match self {
-            Self::Linear | Self::Text(_) => {}
+            Self::Linear | Self::Text(_) | Self::Precomputed { .. } => {}
             Self::Poly { degree, offset } => {
                 values.iter_mut().for_each(|v| *v = (*v + offset).powi(degree.cast_signed()));
             }

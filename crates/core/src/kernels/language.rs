@@ -6,12 +6,14 @@
 //! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths)
 //!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
 //!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
+//!         | precomputed | precomputed(view)
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
 //! ```
 //!
 //! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). Widths
 //! may be `auto`: around the median distance within the scope. String kernels read columns of text, one kernel for each column of the scope;
 //! alphabets are dna, rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`; without `c`, c = 1.
+//! `precomputed` reads kernel values computed elsewhere; `precomputed(name)` is `precomputed on view(name)`.
 //! `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is `rbf(auto), poly(1..3)` on all, and on each feature while
 //! there are at most 100.
 
@@ -64,6 +66,8 @@ enum Family {
         extra: u32,
         alphabet: Option<Alphabet>,
     },
+    /// Ready-made values: of the view named, or of the scope's.
+    Precomputed(Option<String>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +175,8 @@ impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Linear => f.write_str("linear"),
+            Self::Precomputed(None) => f.write_str("precomputed"),
+            Self::Precomputed(Some(name)) => write!(f, "precomputed({})", quoted(name)),
             Self::Poly { degrees, offset: 1.0 } => write!(f, "poly({})", list(degrees, "|")),
             Self::Poly { degrees, offset } => write!(f, "poly({}, {})", list(degrees, "|"), short(*offset)),
             Self::Rbf(widths) => write!(f, "rbf({widths})"),
@@ -237,7 +243,7 @@ mod tests {
         linalg::Matrix,
     };
 
-    const TEXTS: [&str; 10] = [
+    const TEXTS: [&str; 11] = [
         "spectrum(1..3), wd(1..20, shift = 2, dna), wdsum(5) on cols(a), each",
         "mismatch(3|5, 1, protein), spectrum(6, free), wd(2, 3), mismatch(2, m = 0) on view(v); rbf(1)",
         "auto",
@@ -248,6 +254,7 @@ mod tests {
         "linear, poly(2), laplace(0.1..2.1) on each, bands(2)",
         "rbf(10^-2..10^2|1e20|123456.789)",
         "rbf(1.0001^-9..1.0001^9) on view(\"\")",
+        "precomputed on view(k); precomputed(\"a b.npy\")",
     ];
 
     #[test]

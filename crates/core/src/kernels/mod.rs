@@ -13,7 +13,7 @@ mod strings;
 pub use features::Monomials;
 pub use function::Pair;
 pub use normalize::Normalizer;
-pub use points::Points;
+pub use points::{Numeric, Points};
 pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Text};
 
 /// A kernel function of two feature vectors, or of two sequences.
@@ -41,6 +41,26 @@ pub enum Function {
     },
     /// Of sequences.
     Text(Text),
+    /// Values computed elsewhere: column j of the kernel is its value against training row j.
+    Precomputed {
+        /// What was to be done if the training matrix had negative eigenvalues.
+        indefinite: Indefinite,
+    },
+}
+
+/// What is done with a ready-made matrix that is not positive semidefinite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Indefinite {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// The lowest eigenvalue is taken off the diagonal; values of new rows stay as they are.
+    Shift,
+    /// Negative eigenvalues become 0; values of new rows are projected likewise.
+    Clip,
+    /// Negative eigenvalues change their sign; values of new rows are reflected likewise.
+    Flip,
 }
 
 /// One base kernel, fully resolved: what the model file stores.
@@ -58,6 +78,21 @@ impl KernelSpec {
     /// Does it read sequences, and not numbers?
     pub fn reads_text(&self) -> bool {
         matches!(self.function, Function::Text(_))
+    }
+
+    /// Are its values ready-made?
+    pub fn is_precomputed(&self) -> bool {
+        matches!(self.function, Function::Precomputed { .. })
+    }
+
+    /// The kernel of the training rows `rows` alone: a ready-made one then has fewer columns.
+    #[must_use]
+    pub fn of_rows(&self, rows: &[usize]) -> Self {
+        let mut out = self.clone();
+        if self.is_precomputed() {
+            out.columns = rows.iter().map(|&i| self.columns[i]).collect();
+        }
+        out
     }
 }
 

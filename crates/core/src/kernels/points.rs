@@ -1,7 +1,12 @@
 //! Rows as one kernel sees them: its columns gathered, its sequences encoded.
 
-use super::{Function, KernelSpec, strings::Encoded};
-use crate::{data::Rows, linalg::Matrix};
+use std::borrow::Cow;
+
+use super::{Function, KernelSpec, Pair, strings::Encoded};
+use crate::{
+    data::{Rows, Sparse, merged_sum},
+    linalg::Matrix,
+};
 
 /// Rows prepared for one kernel. Both sides of a kernel value are prepared by the same kernel.
 #[derive(Debug, Clone)]
@@ -12,8 +17,77 @@ pub struct Points {
 
 #[derive(Debug, Clone)]
 enum Body {
-    Numbers(Matrix),
+    Numbers(Numeric),
     Text(Encoded),
+}
+
+/// Numbers, of which the last columns may be stored sparsely. Products and distances of two rows are sums over columns, so that both
+/// parts add up.
+#[derive(Debug, Clone)]
+pub struct Numeric {
+    dense: Matrix,
+    sparse: Option<Sparse>,
+}
+
+impl Numeric {
+    /// The numeric columns `columns`, ascending.
+    pub fn of(rows: &Rows, columns: &[usize]) -> Self {
+        if rows.sparse().is_none() {
+            return Self { dense: rows.numbers().select_cols(columns), sparse: None };
+        }
+        let part = rows.select_cols(columns);
+        Self { dense: part.numbers().clone(), sparse: part.sparse().cloned() }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.dense.rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.dense.cols() + self.sparse.as_ref().map_or(0, Sparse::cols)
+    }
+
+    /// The pair's value for row i and row j of `other`.
+    pub fn pair(&self, pair: Pair, i: usize, other: &Self, j: usize) -> f64 {
+        let dense = pair.of(self.dense.row(i), other.dense.row(j));
+        dense + self.sparse_pair(pair, i, other, j)
+    }
+
+    fn sparse_pair(&self, pair: Pair, i: usize, other: &Self, j: usize) -> f64 {
+        let (Some(x), Some(z)) = (&self.sparse, &other.sparse) else { return 0.0 };
+        let (x, z) = (x.row(i), z.row(j));
+        match pair {
+            Pair::Product => merged_sum(x, z, |a, b| a * b),
+            Pair::SquaredDistance => merged_sum(x, z, |a, b| (a - b) * (a - b)),
+            Pair::L1Distance => merged_sum(x, z, |a, b| (a - b).abs()),
+        }
+    }
+
+    /// `out[j]` = the pair's value for row i and row j of `other`, for its first rows.
+    pub fn pair_row(&self, pair: Pair, i: usize, other: &Self, out: &mut [f64]) {
+        if self.dense.cols() > 0 || self.sparse.is_none() {
+            pair.row(self.dense.row(i), &other.dense, out);
+        } else {
+            out.fill(0.0);
+        }
+        if self.sparse.is_some() {
+            out.iter_mut().enumerate().for_each(|(j, o)| *o += self.sparse_pair(pair, i, other, j));
+        }
+    }
+
+    /// All columns, zeros written out.
+    pub fn to_dense(&self) -> Cow<'_, Matrix> {
+        let Some(sparse) = &self.sparse else { return Cow::Borrowed(&self.dense) };
+        let (written, d) = (sparse.to_dense(), self.dense.cols());
+        let mut out = Matrix::zeros(self.rows(), self.cols());
+        for i in 0..self.rows() {
+            out.row_mut(i)[..d].copy_from_slice(self.dense.row(i));
+            out.row_mut(i)[d..].copy_from_slice(written.row(i));
+        }
+        Cow::Owned(out)
+    }
 }
 
 impl KernelSpec {
@@ -24,7 +98,7 @@ impl KernelSpec {
                 let sequences = self.columns.first().and_then(|&c| rows.sequence(c)).cloned().unwrap_or_default();
                 Body::Text(text.encode(&sequences))
             }
-            _ => Body::Numbers(rows.numbers().select_cols(&self.columns)),
+            _ => Body::Numbers(Numeric::of(rows, &self.columns)),
         };
         Points { function: self.function, body }
     }
@@ -45,9 +119,9 @@ impl Points {
     }
 
     /// The numbers, for kernels of numbers.
-    pub fn numbers(&self) -> Option<&Matrix> {
+    pub fn numbers(&self) -> Option<Cow<'_, Matrix>> {
         match &self.body {
-            Body::Numbers(x) => Some(x),
+            Body::Numbers(x) => Some(x.to_dense()),
             Body::Text(_) => None,
         }
     }
@@ -55,16 +129,24 @@ impl Points {
     /// k(x_i, x_i) for every row.
     pub fn diagonal(&self) -> Vec<f64> {
         match &self.body {
-            Body::Numbers(x) => self.function.diagonal(x),
+            Body::Numbers(x) => {
+                let own = |i: usize| self.function.pair().map_or(f64::NAN, |pair| x.pair(pair, i, x, i));
+                let mut values: Vec<f64> = (0..x.rows()).map(own).collect();
+                self.function.finish(&mut values);
+                values
+            }
             Body::Text(x) => x.diagonal(),
         }
     }
 
     /// `out[j]` = k(own row i, row j of `other`), for the first rows of `other`.
     pub fn row(&self, i: usize, other: &Self, out: &mut [f64]) {
-        match (&self.body, &other.body) {
-            (Body::Numbers(x), Body::Numbers(z)) => self.function.row(x.row(i), z, out),
-            (Body::Text(x), Body::Text(z)) => x.row(i, z, out),
+        match (&self.body, &other.body, self.function.pair()) {
+            (Body::Numbers(x), Body::Numbers(z), Some(pair)) => {
+                x.pair_row(pair, i, z, out);
+                self.function.finish(out);
+            }
+            (Body::Text(x), Body::Text(z), _) => x.row(i, z, out),
             // One kernel prepares both sides in one way.
             _ => out.fill(f64::NAN),
         }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    data::{self, Standardizer, Target, split},
+    data::{self, Target, split},
     gram::{BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::KernelSpec,
     linalg::Matrix,
@@ -109,13 +109,14 @@ impl<'a> Fold<'a> {
         let kernels = match rows {
             Rows::Ready(grams) => Kernels::Ready { grams, train, test },
             Rows::Table(x, kernels) => {
+                let kernels: Vec<KernelSpec> = kernels.iter().map(|k| k.of_rows(&train)).collect();
                 let (mut train, mut test) = (x.select_rows(&train), x.select_rows(&test));
                 if spec.standardize {
-                    let standardizer = Standardizer::fit(train.numbers());
+                    let standardizer = train.standardizer();
                     train = train.with_numbers(standardizer.apply(train.numbers())?);
                     test = test.with_numbers(standardizer.apply(test.numbers())?);
                 }
-                let (place, specs, grams) = build(&train, kernels, options)?;
+                let (place, specs, grams) = build(&train, &kernels, options)?;
                 Kernels::Table { train, test, specs, place, grams }
             }
         };
@@ -130,8 +131,10 @@ impl<'a> Fold<'a> {
                 None => self.constant(),
                 Some(at) => {
                     let fit = self.fit(&Groups::subset(grams, &[at]), grams.n_terms(), at)?;
-                    let predictor = Predictor::new(&[fit], grams, Some((train, specs)), self.spec.normalize);
-                    predictor.evaluate(specs, &test.select_cols(predictor.columns()))
+                    let (normalize, missing) = (self.spec.normalize, self.spec.missing);
+                    let predictor = Predictor::imputing(&[fit], grams, Some((train, specs)), normalize, missing);
+                    let ready_made = test.select_cols(predictor.gram_columns());
+                    predictor.evaluate_with(specs, &test.select_cols(predictor.columns()), &ready_made)
                 }
             },
             Kernels::Ready { grams, train, test } => {

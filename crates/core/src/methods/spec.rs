@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::Penalty;
 use crate::{
     Error, Result,
+    data::Missing,
     gram::Storage,
-    kernels::Normalize,
+    kernels::{Indefinite, Normalize},
     model::Scheme,
     weights::{ElasticNet, LpBall},
 };
@@ -194,6 +195,10 @@ pub struct TrainSpec {
     pub max_iter: usize,
     /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
     pub working_set: bool,
+    /// What is done with rows that lack a view.
+    pub missing: Missing,
+    /// What is done with ready-made matrices that are not positive semidefinite.
+    pub indefinite: Indefinite,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -219,6 +224,8 @@ impl Default for TrainSpec {
             tol: 1e-3,
             max_iter: 500,
             working_set: true,
+            missing: Missing::Refuse,
+            indefinite: Indefinite::Refuse,
             storage: Storage::Auto,
             memory: None,
         }
@@ -277,6 +284,8 @@ impl TrainSpec {
         self.kernels == other.kernels
             && self.normalize == other.normalize
             && self.standardize == other.standardize
+            && self.missing == other.missing
+            && self.indefinite == other.indefinite
             && self.storage == other.storage
             && self.memory == other.memory
             && self.rank_tolerance() == other.rank_tolerance()

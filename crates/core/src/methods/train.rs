@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     Error, Model, Result,
-    data::{Dataset, Rows, Standardizer, Target},
+    data::{Dataset, Missing, Rows, Target},
     gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
-    kernels::{KernelSpec, Normalize, language},
+    kernels::{Function, KernelSpec, Normalize, language},
     machine::{Fitting, Task},
     model::{Certificate, Fit, FitPart, Input, Machine, Predictor},
     trace::{Observer, relative_gap},
@@ -68,17 +68,27 @@ impl Prepared {
         let bank = language::parse(&spec.kernels)?;
         let samples = Samples::new(data.len(), target, sample_weight)?;
         let data = if samples.kept.len() == data.len() { data.clone() } else { data.select(&samples.kept) };
-        let standardizer = spec.standardize.then(|| Standardizer::fit(data.features()));
-        let x = match &standardizer {
-            Some(s) => s.apply(data.features())?,
-            None => data.features().clone(),
+        let data = data.with_missing(spec.missing)?;
+        let standardizer = spec.standardize.then(|| data.rows().standardizer());
+        let scaled = match &standardizer {
+            Some(s) => data.with_numbers(s.apply(data.features())?)?,
+            None => data,
         };
-        let scaled = Dataset::from_rows(data.rows().with_numbers(x), data.columns().to_vec())?
-            .with_views(data.views().to_vec())?;
-        let (kernels, warnings) = without_constant_kernels(bank.resolve(&scaled)?, &scaled)?;
+        let mut kernels = bank.resolve(&scaled)?;
+        for function in kernels.iter_mut().map(|k| &mut k.function) {
+            if let Function::Precomputed { indefinite } = function {
+                *indefinite = spec.indefinite;
+            }
+        }
+        if spec.normalize == Normalize::Spherical && kernels.iter().any(KernelSpec::is_precomputed) {
+            return Err(spherical_ready_made());
+        }
+        let (kernels, mut warnings) = without_constant_kernels(kernels, &scaled)?;
+        warnings.extend(imputed_views(&scaled, spec.missing));
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
-        let input = Input::Table { columns: data.columns().to_vec(), standardizer, kernels };
+        warnings.extend_from_slice(grams.notes());
+        let input = Input::Table { columns: scaled.columns().to_vec(), standardizer, kernels };
         let table = Some(scaled.rows().clone());
         Ok(Self { samples, grams, input, table, budget, terms_of: spec.clone(), warnings, began })
     }
@@ -98,24 +108,22 @@ impl Prepared {
             return Err(Error::shape("ready-made kernels", "(n, n, kernels), kernel axis last, none of them 0", got));
         }
         if spec.normalize == Normalize::Spherical {
-            return Err(Error::param(
-                "normalize",
-                "one of trace, multiplicative, center, none for ready-made kernels",
-                "spherical, which needs k(x, x) of new rows",
-            ));
+            return Err(spherical_ready_made());
         }
         let samples = Samples::new(n, target, sample_weight)?;
         let names: Vec<String> = (1..=m).map(|t| format!("kernel {t}")).collect();
         let (options, budget) = options(spec);
         let grams = if samples.kept.len() == n {
-            GramSet::from_stack(stack, &names, &options)?
+            GramSet::from_stack_repaired(stack, &names, &options, spec.indefinite)?
         } else {
             let data = select_stack(stack, &samples.kept);
             let kept = samples.kept.len();
-            GramSet::from_stack(Stack { rows: kept, cols: kept, terms: m, data: &data }, &names, &options)?
+            let part = Stack { rows: kept, cols: kept, terms: m, data: &data };
+            GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)?
         };
         let input = Input::Precomputed { n_train: n, kernels: names };
-        Ok(Self { samples, grams, input, table: None, budget, terms_of: spec.clone(), warnings: Vec::new(), began })
+        let warnings = grams.notes().to_vec();
+        Ok(Self { samples, grams, input, table: None, budget, terms_of: spec.clone(), warnings, began })
     }
 
     /// The kernel terms.
@@ -256,7 +264,7 @@ impl Prepared {
             (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
             _ => None,
         };
-        let mut predictor = Predictor::new(&fits, &self.grams, table, spec.normalize);
+        let mut predictor = Predictor::imputing(&fits, &self.grams, table, spec.normalize, spec.missing);
         predictor.rename_rows(&self.samples.kept);
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
@@ -332,6 +340,27 @@ fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
     (options, budget)
 }
 
+fn spherical_ready_made() -> Error {
+    Error::param(
+        "normalize",
+        "one of trace, multiplicative, center, none for ready-made kernels",
+        "spherical, which needs k(x, x) of new rows",
+    )
+}
+
+/// What was put in the place of views that rows lack.
+fn imputed_views(data: &Dataset, missing: Missing) -> Vec<String> {
+    let value = if missing == Missing::Mean { "the mean of the rows that have it" } else { "zero" };
+    let told = |name: &str, columns: Vec<usize>| {
+        let count = data.rows().absent(&columns)?.iter().filter(|a| **a).count();
+        let rows = data.len();
+        Some(format!(
+            "view `{name}` is missing in {count} of {rows} rows: kernel values were imputed, in feature space, as {value}"
+        ))
+    };
+    data.views().iter().filter_map(|v| told(&v.name, v.columns.clone().collect())).collect()
+}
+
 fn select_stack(stack: Stack<'_>, kept: &[usize]) -> Vec<f64> {
     let cell = |i: usize, j: usize| &stack.data[(i * stack.cols + j) * stack.terms..][..stack.terms];
     kept.iter().flat_map(|&i| kept.iter().flat_map(move |&j| cell(i, j).iter().copied())).collect()
@@ -344,7 +373,8 @@ fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<
     if !constant.contains(&true) {
         return Ok((kernels, Vec::new()));
     }
-    let (dropped, kept): (Vec<_>, Vec<_>) = kernels.into_iter().partition(|k| k.columns.iter().all(|&c| constant[c]));
+    let (dropped, kept): (Vec<_>, Vec<_>) =
+        kernels.into_iter().partition(|k| !k.is_precomputed() && k.columns.iter().all(|&c| constant[c]));
     let names = |all: &[bool]| {
         let named: Vec<&str> = all.iter().zip(data.columns()).filter(|(c, _)| **c).map(|(_, n)| n.as_str()).collect();
         let shown = named.iter().take(5).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");

@@ -437,7 +437,7 @@ fn same_rows(model: &Model, x: &Rows, kept: &[usize]) -> Result<()> {
             if let Some(sequences) = stored.sequence(*j) {
                 return x.sequence(columns[*j]).is_none_or(|s| s.get(at) != sequences.get(k));
             }
-            let (old, new) = (stored.numbers()[(k, *j)], x.numbers()[(at, columns[*j])]);
+            let (old, new) = (stored.value(k, *j), x.value(at, columns[*j]));
             (old - new).abs() > SAME_DATA * (1.0 + old.abs()) && !close(old, new)
         };
         if let Some(j) = (0..columns.len()).find(differs) {

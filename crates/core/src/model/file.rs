@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    data::{Rows, Sequences},
+    data::{Rows, Sequences, Sparse},
     kernels::KernelSpec,
     linalg::Matrix,
     trace::IterRecord,
@@ -39,6 +39,10 @@ struct Header {
     shared: Option<Certificate>,
     columns: Vec<usize>,
     spherical: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sparse_start: Option<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gram_columns: Vec<usize>,
     warnings: Vec<String>,
     n_samples: usize,
     seconds: f64,
@@ -155,6 +159,12 @@ impl Model {
             vec![p.rows.len(), p.rows.numbers().cols()],
             p.rows.numbers().data().iter().map(|v| v.to_le_bytes()),
         );
+        if let Some(sparse) = p.rows.sparse() {
+            let (starts, columns, values) = sparse.parts();
+            tensors.put_index("sparse_starts".into(), starts);
+            tensors.put_index("sparse_columns".into(), &columns.iter().map(|&c| c as usize).collect::<Vec<_>>());
+            tensors.put_f64("sparse_values".into(), values);
+        }
         for (k, sequences) in p.rows.sequences().iter().enumerate() {
             tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
         }
@@ -164,16 +174,20 @@ impl Model {
             tensors.put_index(format!("support.{k}"), &m.support);
             tensors.put_f64(format!("dual_coef.{k}"), &m.dual_coef);
             let (mut at_all, mut coef_all, mut terms) = (Vec::new(), Vec::new(), Vec::new());
-            for Term { kernel, basis } in &decision.terms {
-                let (monomials, coef) = match basis {
+            for Term { kernel, basis, absent } in &decision.terms {
+                let (monomials, columns, coef) = match basis {
                     TermBasis::Samples { at, coef } => {
                         at_all.extend_from_slice(at);
-                        (false, coef)
+                        (false, false, coef)
                     }
-                    TermBasis::Monomials { coef } => (true, coef),
+                    TermBasis::Columns { at, coef } => {
+                        at_all.extend_from_slice(at);
+                        (false, true, coef)
+                    }
+                    TermBasis::Monomials { coef } => (true, false, coef),
                 };
                 coef_all.extend_from_slice(coef);
-                terms.push(TermHeader { kernel: *kernel, monomials, len: coef.len() });
+                terms.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
             }
             tensors.put_index(format!("term_rows.{k}"), &at_all);
             tensors.put_f64(format!("term_coef.{k}"), &coef_all);
@@ -197,6 +211,8 @@ impl Model {
             shared: self.shared,
             columns: p.columns.clone(),
             spherical: p.spherical,
+            sparse_start: Some(p.sparse_start).filter(|s| *s != usize::MAX),
+            gram_columns: p.gram_columns.clone(),
             warnings: self.warnings.clone(),
             n_samples: self.n_samples,
             seconds: self.seconds,
@@ -296,16 +312,16 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         Input::Table { columns, kernels, .. } => (kernels.len(), columns.len()),
         Input::Precomputed { kernels, .. } => (kernels.len(), 0),
     };
-    if header.columns.iter().any(|&c| c >= n_columns) {
+    if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
         return Err(broken("it names columns it does not have"));
     }
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
     let rows = rows(&header, &row_ids, tensors)?;
     let (mut machines, mut decisions) = (Vec::new(), Vec::new());
     for (k, m) in header.machines.into_iter().enumerate() {
-        let at = tensors.take_index(&format!("term_rows.{k}"), row_ids.len())?;
+        let at = tensors.take_index(&format!("term_rows.{k}"), usize::MAX)?;
         let coef = tensors.take_f64(&format!("term_coef.{k}"))?;
-        let terms = terms(&m.terms, &at, &coef, n_kernels)?;
+        let terms = terms(&m.terms, &at, &coef, (n_kernels, row_ids.len(), header.gram_columns.len()))?;
         decisions.push(Decision { constant: m.constant, terms });
         let weights = tensors.take_f64(&format!("weights.{k}"))?;
         if weights.len() != n_kernels {
@@ -320,7 +336,15 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
             trace: m.trace,
         });
     }
-    let predictor = Predictor { columns: header.columns, row_ids, rows, spherical: header.spherical, decisions };
+    let predictor = Predictor {
+        columns: header.columns,
+        row_ids,
+        rows,
+        spherical: header.spherical,
+        sparse_start: header.sparse_start.unwrap_or(usize::MAX),
+        gram_columns: header.gram_columns,
+        decisions,
+    };
     Ok(Model {
         task: header.task,
         input: header.input,
@@ -343,11 +367,17 @@ fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
     let sequences = header.columns.iter().filter(|c| text.contains(c)).count();
     let wrong =
         |k: &KernelSpec| if k.reads_text() { k.columns.len() != 1 } else { k.columns.iter().any(|c| text.contains(c)) };
-    let in_order = header.columns.is_sorted_by(|a, b| a < b) && header.columns.is_sorted_by_key(|c| text.contains(c));
+    let first_sparse = header.sparse_start.unwrap_or(usize::MAX);
+    let in_order = header.columns.is_sorted_by(|a, b| a < b)
+        && header.columns.is_sorted_by_key(|c| (*c >= first_sparse, text.contains(c)));
     if kernels.iter().any(wrong) || !in_order {
         return Err(broken("a kernel reads a column of the wrong kind"));
     }
-    let numbers = Matrix::new(row_ids.len(), header.columns.len() - sequences, tensors.take_f64("rows")?)?;
+    let sparse = header.columns.iter().filter(|c| **c >= first_sparse).count();
+    if text.iter().any(|c| *c >= first_sparse) {
+        return Err(broken("a column is both text and sparse"));
+    }
+    let numbers = Matrix::new(row_ids.len(), header.columns.len() - sequences - sparse, tensors.take_f64("rows")?)?;
     let read = |k: usize| {
         let text = tensors.take_text(&format!("sequences.{k}"))?;
         let ends = tensors.take_index(&format!("sequence_ends.{k}"), usize::MAX)?;
@@ -357,10 +387,25 @@ fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
     };
     let sequences = (0..sequences).map(read).collect::<Result<Vec<_>>>()?;
     // Where no numeric column is kept, the matrix has no columns and takes its rows from the sequences.
-    Rows::new(numbers, sequences)
+    let rows = Rows::new(numbers, sequences)?;
+    if sparse == 0 {
+        return Ok(rows);
+    }
+    let columns = tensors.take_index("sparse_columns", sparse)?.into_iter().map(|c| c as u32).collect();
+    let starts = tensors.take_index("sparse_starts", usize::MAX)?;
+    if starts.len() != row_ids.len() + 1 {
+        return Err(broken("its sparse rows are not as many as its rows"));
+    }
+    rows.with_sparse(Sparse::from_parts(sparse, starts, columns, tensors.take_f64("sparse_values")?)?)
 }
 
-fn terms(headers: &[TermHeader], mut at: &[usize], mut coef: &[f64], n_kernels: usize) -> Result<Vec<Term>> {
+/// `limits` are the numbers of kernels, of stored rows and of Gram columns.
+fn terms(
+    headers: &[TermHeader],
+    mut at: &[usize],
+    mut coef: &[f64],
+    (n_kernels, n_rows, n_columns): (usize, usize, usize),
+) -> Result<Vec<Term>> {
     let mut out = Vec::new();
     for h in headers {
         let short = || broken("a kernel's coefficients are missing");
@@ -371,12 +416,16 @@ fn terms(headers: &[TermHeader], mut at: &[usize], mut coef: &[f64], n_kernels: 
         } else {
             let (rows, rest) = at.split_at_checked(h.len).ok_or_else(short)?;
             at = rest;
-            TermBasis::Samples { at: rows.to_vec(), coef: own.to_vec() }
+            if rows.iter().any(|&i| i >= if h.columns { n_columns } else { n_rows }) {
+                return Err(broken("a term points outside the model"));
+            }
+            let (at, coef) = (rows.to_vec(), own.to_vec());
+            if h.columns { TermBasis::Columns { at, coef } } else { TermBasis::Samples { at, coef } }
         };
         if h.kernel >= n_kernels {
             return Err(broken("a term names a kernel that does not exist"));
         }
-        out.push(Term { kernel: h.kernel, basis });
+        out.push(Term { kernel: h.kernel, basis, absent: h.absent });
     }
     Ok(out)
 }

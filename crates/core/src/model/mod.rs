@@ -3,7 +3,7 @@
 mod file;
 mod predictor;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -256,8 +256,11 @@ impl Model {
                 "give kernel values of the new rows against the training rows, shape (rows, n_train, kernels)",
             ));
         };
+        let missing = serde_json::from_value(self.spec["missing"].clone()).unwrap_or_default();
+        let data = &data.clone().with_missing(missing)?;
         let used = self.predictor.columns();
         let position = columns_of(data, columns, used)?;
+        let ready_made = data.rows().gather(&columns_of(data, columns, self.predictor.gram_columns())?, &[]);
         let text = text_columns(kernels);
         for (&j, &at) in used.iter().zip(&position) {
             let (need, have) = (text.contains(&j), data.rows().sequence(at).is_some());
@@ -270,13 +273,14 @@ impl Model {
                 ));
             }
         }
-        let mut x = data.rows().select_cols(&position);
+        let plain = used.partition_point(|&j| j < self.predictor.sparse_start());
+        let mut x = data.rows().gather(&position[..plain], &position[plain..]);
         if let Some(s) = standardizer {
-            let pick = |v: &[f64]| used.iter().filter(|j| !text.contains(j)).map(|&j| v[j]).collect();
+            let pick = |v: &[f64]| used[..plain].iter().filter(|j| !text.contains(j)).map(|&j| v[j]).collect();
             let numbers = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
             x = x.with_numbers(numbers);
         }
-        Ok(self.predictor.evaluate(kernels, &x))
+        Ok(self.predictor.evaluate_with(kernels, &x, &ready_made))
     }
 
     /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
@@ -371,7 +375,8 @@ fn text_columns(kernels: &[KernelSpec]) -> HashSet<usize> {
 /// Where in `data` the training columns `used` stand.
 fn columns_of(data: &Dataset, training: &[String], used: &[usize]) -> Result<Vec<usize>> {
     let names = data.columns();
-    let by_name: Vec<Option<usize>> = used.iter().map(|&j| names.iter().position(|n| *n == training[j])).collect();
+    let places: HashMap<&String, usize> = names.iter().enumerate().map(|(j, name)| (name, j)).collect();
+    let by_name: Vec<Option<usize>> = used.iter().map(|&j| places.get(&training[j]).copied()).collect();
     if let Some(found) = by_name.iter().copied().collect::<Option<Vec<usize>>>() {
         return Ok(found);
     }

@@ -9,9 +9,9 @@ use crate::{
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, spectrum, mismatch, wd, wdsum)";
-const NOW: [&str; 8] = ["linear", "poly", "rbf", "laplace", "spectrum", "mismatch", "wd", "wdsum"];
-const LATER: [&str; 4] = ["chi2", "intersection", "sigmoid", "precomputed"];
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, spectrum, mismatch, wd, wdsum, precomputed)";
+const NOW: [&str; 9] = ["linear", "poly", "rbf", "laplace", "precomputed", "spectrum", "mismatch", "wd", "wdsum"];
+const LATER: [&str; 3] = ["chi2", "intersection", "sigmoid"];
 const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
 
 pub(super) fn bank(text: &str) -> Result<Bank> {
@@ -127,6 +127,14 @@ impl<'a> Parser<'a> {
             }
             "rbf" => self.widths().map(Family::Rbf),
             "laplace" => self.widths().map(Family::Laplace),
+            "precomputed" => {
+                if !self.eat("(") {
+                    return Ok(Family::Precomputed(None));
+                }
+                let (name, _) = self.name("the name of a view of kernel values")?;
+                self.expect(")")?;
+                Ok(Family::Precomputed(Some(name)))
+            }
             word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
                 self.text_kernel(kind)
             }

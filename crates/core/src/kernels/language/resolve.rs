@@ -5,9 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, TextKind, WIDTHS, Widths, list, quoted, short};
 use crate::{
     Error, Result,
-    data::{Dataset, csv::nearest},
-    kernels::{Alphabet, Function, KernelSpec, Text, strings::MAX_NEIGHBOURS},
-    linalg::Matrix,
+    data::{Dataset, Rows, csv::nearest},
+    kernels::{Alphabet, Function, Indefinite, KernelSpec, Numeric, Pair, Text, strings::MAX_NEIGHBOURS},
 };
 
 /// `auto` looks at single features up to this many of them.
@@ -28,8 +27,19 @@ impl Bank {
         let (mut specs, mut seen, mut places) = (Vec::new(), HashSet::new(), HashMap::new());
         for group in &self.groups {
             for scope in &group.scopes {
+                for family in &group.kernels {
+                    let Family::Precomputed(name) = family else { continue };
+                    let Place { columns, label } = scope.gram(name.as_deref(), data)?;
+                    let next = places.len();
+                    let place = *places.entry(columns.clone()).or_insert(next);
+                    let function = Function::Precomputed { indefinite: Indefinite::default() };
+                    if seen.insert((place, written(function))) {
+                        specs.push(KernelSpec { function, columns, name: format!("precomputed on {label}") });
+                    }
+                }
                 for text in [false, true] {
-                    let kernels: Vec<&Family> = group.kernels.iter().filter(|k| k.reads_text() == text).collect();
+                    let kernels: Vec<&Family> =
+                        group.kernels.iter().filter(|k| k.reads_text() == text && !k.is_precomputed()).collect();
                     if kernels.is_empty() {
                         continue;
                     }
@@ -78,7 +88,7 @@ impl Group {
     fn count(&self, data: &Dataset) -> u128 {
         let kernels =
             |text: bool| -> u128 { self.kernels.iter().filter(|k| k.reads_text() == text).map(Family::count).sum() };
-        let places: u128 = self.scopes.iter().map(|scope| scope.count(data.features().cols()) as u128).sum();
+        let places: u128 = self.scopes.iter().map(|scope| scope.count(data.feature_columns().len()) as u128).sum();
         kernels(false) * places + kernels(true) * (self.scopes.len() * data.rows().sequences().len()) as u128
     }
 }
@@ -86,7 +96,7 @@ impl Group {
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear => 1,
+            Self::Linear | Self::Precomputed(_) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
             Self::Poly { degrees: list, .. }
             | Self::Rbf(Widths::Given(list))
@@ -95,13 +105,18 @@ impl Family {
         }
     }
 
+    fn is_precomputed(&self) -> bool {
+        matches!(self, Self::Precomputed(_))
+    }
+
     fn reads_text(&self) -> bool {
         matches!(self, Self::Text { .. })
     }
 
     fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
-        let x = data.features();
+        let x = data.rows();
         Ok(match self {
+            Self::Precomputed(_) => Vec::new(),
             Self::Text { kind, lengths, extra, alphabet } => {
                 let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
                 let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
@@ -114,11 +129,11 @@ impl Family {
                 degrees.iter().flat_map(Numbers::values).map(poly).collect()
             }
             Self::Rbf(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, euclidean))?;
+                let widths = widths.values(label, || median_distance(x, columns, Pair::SquaredDistance))?;
                 widths.into_iter().map(|width| Function::Rbf { width }).collect()
             }
             Self::Laplace(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, manhattan))?;
+                let widths = widths.values(label, || median_distance(x, columns, Pair::L1Distance))?;
                 widths.into_iter().map(|width| Function::Laplace { width }).collect()
             }
         })
@@ -189,11 +204,15 @@ impl Scope {
 
     /// Where kernels of numbers, or else those of text, look: the latter at one column each.
     fn places(&self, data: &Dataset, text: bool) -> Result<Vec<Place>> {
-        let (all, d) = (data.columns(), data.features().cols());
-        let names = &all[..d];
+        let all = data.columns();
+        let features = data.feature_columns();
+        let counted: Vec<usize> = (0..all.len()).filter(|c| !data.rows().is_ready(&[*c])).collect();
+        let d = features.len();
+        let first_text = data.features().cols();
+        let texts = first_text..first_text + data.rows().sequences().len();
         let single = |j: usize| Place { columns: vec![j], label: quoted(&all[j]) };
         let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
-        if text && all.len() == d {
+        if text && texts.is_empty() {
             return Err(Error::data(
                 "string kernels",
                 "the data have no column of text",
@@ -201,13 +220,13 @@ impl Scope {
             ));
         }
         match self {
-            Self::All | Self::Each | Self::EachIfFew if text => Ok((d..all.len()).map(single).collect()),
+            Self::All | Self::Each | Self::EachIfFew if text => Ok(texts.map(single).collect()),
             Self::All | Self::Each | Self::EachIfFew | Self::Bands(_) if d == 0 => {
                 Err(Error::data("kernels of numbers", "the data have no numeric column", "use string kernels"))
             }
-            Self::All => one((0..d).collect(), "all"),
+            Self::All => one(features, "all"),
             Self::EachIfFew if d > AUTO_EACH => Ok(Vec::new()),
-            Self::Each | Self::EachIfFew => Ok((0..d).map(single).collect()),
+            Self::Each | Self::EachIfFew => Ok(features.into_iter().map(single).collect()),
             Self::Bands(_) if text => {
                 Err(Error::data(self.to_string(), "bands are of numeric columns", "use all, cols or view"))
             }
@@ -215,11 +234,11 @@ impl Scope {
                 Err(Error::data(self.to_string(), format!("there are {d} feature columns"), "ask for fewer bands"))
             }
             Self::Bands(k) => {
-                let band = |b: usize| (b * d / k..(b + 1) * d / k).collect();
+                let band = |b: usize| features[b * d / k..(b + 1) * d / k].to_vec();
                 Ok((0..*k).map(|b| Place { columns: band(b), label: format!("band {}/{k}", b + 1) }).collect())
             }
             Self::View(name) => {
-                let sequence = || (d..all.len()).find(|&j| all[j] == *name).map(|j| j..j + 1);
+                let sequence = || texts.clone().find(|&j| all[j] == *name).map(|j| j..j + 1);
                 let view = data.views().iter().find(|v| v.name == *name).map(|v| v.columns.clone());
                 let Some(columns) = view.or_else(sequence) else {
                     if data.views().is_empty() {
@@ -233,13 +252,13 @@ impl Scope {
                 if text { Ok(columns.into_iter().map(single).collect()) } else { one(columns, &format!("view {name}")) }
             }
             Self::Cols(items) => {
-                let columns = of_kind(columns(items, all)?, data, text)?;
+                let columns = of_kind(columns(items, all, &counted)?, data, text)?;
                 if text {
                     return Ok(columns.into_iter().map(single).collect());
                 }
                 let label = match columns.as_slice() {
-                    [j] => quoted(&names[*j]),
-                    few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&names[j])), ", ")),
+                    [j] => quoted(&all[*j]),
+                    few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&all[j])), ", ")),
                     _ => self.to_string(),
                 };
                 one(columns, &label)
@@ -248,8 +267,51 @@ impl Scope {
     }
 }
 
-/// Kernels of numbers read numbers, kernels of text read text.
+impl Scope {
+    /// The view of kernel values that a ready-made kernel reads; its columns in the order of the rows.
+    fn gram(&self, name: Option<&str>, data: &Dataset) -> Result<Place> {
+        let name = match (name, self) {
+            (Some(name), _) => name,
+            (None, Self::View(name)) => name,
+            _ => {
+                let remedy = "write precomputed(name) or precomputed on view(name)";
+                return Err(Error::data("kernel `precomputed`", "does not say which view it reads", remedy));
+            }
+        };
+        let views = data.views();
+        let Some(at) = views.iter().position(|v| v.name == name) else {
+            let grams = |v: &usize| data.is_gram(*v);
+            let names: Vec<String> = (0..views.len()).filter(grams).map(|v| views[v].name.clone()).collect();
+            if names.is_empty() {
+                let remedy = "name a file of them, or give a view of them";
+                return Err(Error::data(format!("view `{name}`"), "the data have no kernel values", remedy));
+            }
+            return Err(unknown("view", name, &names));
+        };
+        let (view, n) = (&views[at], data.places().iter().max().map_or(0, |m| m + 1));
+        if !data.is_gram(at) {
+            let problem = "holds features, and `precomputed` reads kernel values";
+            return Err(Error::data(
+                format!("view `{name}`"),
+                problem,
+                "mark it as a Gram matrix, or use another kernel",
+            ));
+        }
+        if n > view.columns.len() {
+            let expected = format!("a square matrix: {n} columns of kernel values, one per training row");
+            return Err(Error::shape(format!("view `{name}`"), expected, view.columns.len()));
+        }
+        let columns = data.places().iter().map(|p| view.columns.start + p).collect();
+        Ok(Place { columns, label: format!("view {name}") })
+    }
+}
+
+/// Kernels of numbers read numbers, kernels of text read text, neither reads kernel values.
 fn of_kind(columns: Vec<usize>, data: &Dataset, text: bool) -> Result<Vec<usize>> {
+    if data.rows().is_ready(&columns) {
+        let name = &data.columns()[columns[0]];
+        return Err(Error::data(format!("column `{name}`"), "holds kernel values", "read them with `precomputed`"));
+    }
     let Some(&odd) = columns.iter().find(|&&c| data.rows().sequence(c).is_some() != text) else { return Ok(columns) };
     let (problem, remedy) = if text {
         ("holds numbers, and string kernels read text", "choose a column of text")
@@ -259,8 +321,8 @@ fn of_kind(columns: Vec<usize>, data: &Dataset, text: bool) -> Result<Vec<usize>
     Err(Error::data(format!("column `{}`", data.columns()[odd]), problem, remedy))
 }
 
-/// The columns these items name, ascending, each once.
-fn columns(items: &[Cols], names: &[String]) -> Result<Vec<usize>> {
+/// The columns these items name, ascending, each once; numbers count through `counted`.
+fn columns(items: &[Cols], names: &[String], counted: &[usize]) -> Result<Vec<usize>> {
     let mut columns = Vec::new();
     for item in items {
         match item {
@@ -268,9 +330,9 @@ fn columns(items: &[Cols], names: &[String]) -> Result<Vec<usize>> {
                 let at = names.iter().position(|n| n == name);
                 columns.push(at.ok_or_else(|| unknown("column", name, names))?);
             }
-            Cols::Span(first, last) if *last <= names.len() => columns.extend(first - 1..*last),
+            Cols::Span(first, last) if *last <= counted.len() => columns.extend(&counted[first - 1..*last]),
             Cols::Span(..) => {
-                let problem = format!("there are {} feature columns", names.len());
+                let problem = format!("there are {} feature columns", counted.len());
                 let remedy = format!("choose among {}", nearest("", names));
                 return Err(Error::data(format!("cols({item})"), problem, remedy));
             }
@@ -285,23 +347,21 @@ fn unknown(what: &str, name: &str, names: &[String]) -> Error {
     Error::data(format!("{what} `{name}`"), "is not in the data", format!("choose one of {}", nearest(name, names)))
 }
 
-fn euclidean(p: &[f64], q: &[f64]) -> f64 {
-    p.iter().zip(q).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
-}
-
-fn manhattan(p: &[f64], q: &[f64]) -> f64 {
-    p.iter().zip(q).map(|(a, b)| (a - b).abs()).sum()
-}
-
-/// The median over pairs of at most `MEDIAN_ROWS` evenly strided rows; where most rows coincide, the mean over those
-/// pairs that differ; 1 where none does.
-fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
-    let n = x.rows().min(MEDIAN_ROWS);
-    let point = |i: usize| columns.iter().map(|&j| x[(i * x.rows() / n, j)]).collect::<Vec<_>>();
-    let points: Vec<Vec<f64>> = (0..n).map(point).collect();
+/// The median over pairs of at most `MEDIAN_ROWS` evenly strided rows that have these columns; where most rows coincide, the mean over
+/// those pairs that differ; 1 where none does.
+fn median_distance(x: &Rows, columns: &[usize], pair: Pair) -> f64 {
+    let absent = x.absent(columns);
+    let present: Vec<usize> = (0..x.len()).filter(|&i| absent.as_ref().is_none_or(|a| !a[i])).collect();
+    let n = present.len().min(MEDIAN_ROWS);
+    let rows: Vec<usize> = (0..n).map(|i| present[i * present.len() / n]).collect();
+    let points = Numeric::of(&x.select_rows(&rows), columns);
+    let distance = |i: usize, j: usize| {
+        let value = points.pair(pair, i, &points, j);
+        if pair == Pair::SquaredDistance { value.sqrt() } else { value }
+    };
     let mut distances = Vec::with_capacity(n * n.saturating_sub(1) / 2);
-    for (i, p) in points.iter().enumerate() {
-        distances.extend(points[..i].iter().map(|q| distance(p, q)));
+    for i in 0..n {
+        distances.extend((0..i).map(|j| distance(i, j)));
     }
     if distances.is_empty() {
         return 1.0;
@@ -319,6 +379,7 @@ fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f6
 fn written(function: Function) -> String {
     match function {
         Function::Linear => "linear".into(),
+        Function::Precomputed { .. } => "precomputed".into(),
         Function::Poly { degree, offset: 1.0 } => format!("poly({degree})"),
         Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
         Function::Rbf { width } => format!("rbf({})", short(width)),
@@ -343,6 +404,7 @@ mod tests {
         *,
     };
     use crate::data::{Rng, View};
+    use crate::linalg::Matrix;
 
     fn data(rows: usize, names: &[&str]) -> Dataset {
         let mut rng = Rng::new(1);

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mercer::{
     TrainSpec,
-    data::csv::TaskHint,
-    kernels::Normalize,
+    data::{Missing, csv::TaskHint},
+    kernels::{Indefinite, Normalize},
     methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
-use crate::values::{Span, bytes, class_weight, exponent, named, positive, span, task, threads};
+use crate::values::{Span, bytes, class_weight, exponent, named, named_file, positive, span, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
@@ -40,6 +40,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Recompute the certificate of a model from the rows it was fitted on
     Verify(VerifyArgs),
+    /// Write kernel values of rows to a file
+    Gram(GramArgs),
     /// List the methods
     Methods(MethodsArgs),
     /// Explain the kernel language, or check a text in it
@@ -89,6 +91,9 @@ pub struct FitArgs {
     /// Column with the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Ready-made kernel values of the rows, for `precomputed(NAME)`; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
 
     /// How weights are found (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl", help_heading = "Method")]
@@ -150,6 +155,13 @@ pub struct FitArgs {
     /// Leave columns as they are instead of bringing them to mean 0, deviation 1
     #[arg(long, help_heading = "Method")]
     pub no_standardize: bool,
+    /// Rows that lack a view: an error, or their kernel values imputed in feature space
+    #[arg(long, default_value = "refuse", value_parser = named::<Missing>(&["refuse", "zero", "mean"]), help_heading = "Method")]
+    pub missing: Missing,
+    /// Ready-made matrices with negative eigenvalues: an error, or how they become kernels
+    #[arg(long, default_value = "refuse", help_heading = "Method",
+        value_parser = named::<Indefinite>(&["refuse", "shift", "clip", "flip"]))]
+    pub indefinite: Indefinite,
     /// `balanced`, or a factor per class: `yes=5,no=1`
     #[arg(long, value_parser = class_weight, value_name = "WEIGHTS", allow_hyphen_values = true, help_heading = "Method")]
     pub class_weight: Option<ClassWeight>,
@@ -200,6 +212,9 @@ pub struct PredictArgs {
     /// Use these rows only: `1-500`, or `1-500:2` for every second one
     #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
     pub rows: Option<Span>,
+    /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
     /// Write csv here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -229,6 +244,43 @@ pub struct ScoreArgs {
     /// Use these rows only: `1-500`, or `1-500:2` for every second one
     #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
     pub rows: Option<Span>,
+    /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
+    /// Threads (default: one per core)
+    #[arg(long, value_parser = threads, value_name = "N")]
+    pub threads: Option<usize>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GramArgs {
+    /// One row per sample, in any format that `fit` reads
+    pub data: PathBuf,
+    /// Kernels, in the kernel language [default: what the data name, else auto]
+    #[arg(long, short, value_name = "TEXT")]
+    pub kernels: Option<String>,
+    /// Where the values go: an npz archive with `grams` (rows, columns, kernels) and `names`
+    #[arg(long, short, default_value = "grams.npz", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Values against these training rows instead of the rows themselves
+    #[arg(long, value_name = "DATA")]
+    pub train: Option<PathBuf>,
+    /// Leave these columns out (what the data name as target is left out anyway)
+    #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true)]
+    pub exclude: Vec<String>,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
+    /// How each kernel is scaled
+    #[arg(long, default_value = "none",
+        value_parser = named::<Normalize>(&["trace", "multiplicative", "spherical", "center", "none"]))]
+    pub normalize: Normalize,
+    /// Bring columns to mean 0, deviation 1 first, by the training rows
+    #[arg(long)]
+    pub standardize: bool,
     /// Threads (default: one per core)
     #[arg(long, value_parser = threads, value_name = "N")]
     pub threads: Option<usize>,
@@ -268,6 +320,9 @@ pub struct VerifyArgs {
     /// The column that held the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Ready-made kernel values of the rows, under the name of the fit; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
     /// Run the method again from the stored solution, for a lower bound as good as the fit's
     #[arg(long)]
     pub prove: bool,
@@ -318,6 +373,8 @@ mod tests {
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
             ("--task", "auto classify regress"),
+            ("--missing", "refuse zero mean"),
+            ("--indefinite", "refuse shift clip flip"),
         ];
         for (flag, names) in choices {
             for name in names.split(' ') {

@@ -1,5 +1,7 @@
 //! Texts of the command line as values.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{data::csv::TaskHint, methods::ClassWeight};
 use serde::de::DeserializeOwned;
@@ -65,6 +67,12 @@ pub fn class_weight(text: &str) -> Result<ClassWeight, String> {
         Ok((name.to_string(), factor))
     };
     text.split(',').map(pair).collect::<Result<_, String>>().map(ClassWeight::Given)
+}
+
+/// `NAME=FILE`, or a file that is its own name.
+pub fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, file) = text.split_once('=').unwrap_or((text, text));
+    if name.is_empty() || file.is_empty() { Err("expected NAME=FILE".into()) } else { Ok((name.into(), file.into())) }
 }
 
 /// Rows from first to last, counted from 1, by steps.

@@ -122,6 +122,6 @@ pub fn naive_kernel(function: Function, x: &[f64], z: &[f64]) -> f64 {
         Function::Poly { degree, offset } => (product + offset).powi(degree.cast_signed()),
         Function::Rbf { width } => (-squared / (2.0 * width * width)).exp(),
         Function::Laplace { width } => (-taxicab / width).exp(),
-        Function::Text(_) => f64::NAN,
+        Function::Text(_) | Function::Precomputed { .. } => f64::NAN,
     }
 }

@@ -1,6 +1,6 @@
 //! `mercer fit`: from a table to a model file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Model, Result, TrainSpec,
@@ -31,6 +31,7 @@ pub struct Plan {
     columns: Option<Vec<String>>,
     exclude: Vec<String>,
     weight_column: Option<String>,
+    gram: Vec<(String, PathBuf)>,
     /// With the bank that was typed; `None` leaves it to the data.
     spec: TrainSpec,
     kernels: Option<String>,
@@ -73,6 +74,8 @@ impl TryFrom<FitArgs> for Plan {
             fit_intercept: !args.no_intercept,
             group_by: args.group_by,
             penalties: args.penalties,
+            missing: args.missing,
+            indefinite: args.indefinite,
             class_weight: args.class_weight.unwrap_or_default(),
             tol: args.tol,
             max_iter: args.max_iter,
@@ -90,6 +93,7 @@ impl TryFrom<FitArgs> for Plan {
             columns: args.columns,
             exclude: args.exclude,
             weight_column: args.weight_column,
+            gram: args.gram,
             spec,
             threads: args.threads,
             time_limit: args.time_limit,
@@ -152,7 +156,15 @@ impl Plan {
     }
 
     fn load(&self) -> Result<Loaded> {
-        let table = super::read(&self.data, self.rows)?;
+        // A file named in the bank is read as a view of that name.
+        let named = self.kernels.as_deref().map_or_else(|| Ok(Vec::new()), language::precomputed)?;
+        let mut grams = self.gram.clone();
+        for name in named {
+            if Path::new(&name).is_file() && !grams.iter().any(|(known, _)| *known == name) {
+                grams.push((name.clone(), name.into()));
+            }
+        }
+        let table = super::read(&self.data, self.rows, &grams)?;
         let key = super::target_key(self.target.as_deref(), &table)?;
         let target = table.target(key, self.hint)?;
         let mut exclude: Vec<&str> = self.exclude.iter().map(String::as_str).collect();

@@ -2,6 +2,7 @@
 
 mod demo;
 mod fit;
+mod gram;
 mod inspect;
 mod kernels;
 mod methods;
@@ -9,7 +10,7 @@ mod predict;
 mod score;
 mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Model, Result,
@@ -31,14 +32,18 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Score(args) => score::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Gram(args) => gram::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Kernels(args) => kernels::run(&args),
     }
 }
 
 /// Reads data of any format; says what reading did that was not asked for.
-fn read(path: &Path, rows: Option<Span>) -> Result<Table> {
-    let table = data::read(path)?;
+fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)]) -> Result<Table> {
+    let mut table = data::read(path)?;
+    for (name, file) in grams {
+        table = table.with_gram(name, file)?;
+    }
     table.notes().iter().for_each(|note| output::note(&format!("note: {note}")));
     let Some(Span { first, last, step }) = rows else { return Ok(table) };
     if first > table.n_rows() {

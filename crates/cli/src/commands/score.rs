@@ -16,7 +16,7 @@ use crate::{
 
 pub fn run(args: &ScoreArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = super::read(&args.data, args.rows)?;
+    let rows = super::read(&args.data, args.rows, &args.gram)?;
     let truth = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let decision = threads::install(args.threads, || model.decision(&data))?;

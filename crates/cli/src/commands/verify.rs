@@ -14,7 +14,7 @@ use crate::{Exit, args::VerifyArgs, output};
 
 pub fn run(args: &VerifyArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = super::read(&args.data, args.rows)?;
+    let rows = super::read(&args.data, args.rows, &args.gram)?;
     let target = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let weight = super::weights(&rows, args.weight_column.as_deref())?;

@@ -391,6 +391,64 @@ fn places(view: &ViewEntry, part: &Part, ids: Option<&[String]>, n: usize, path:
     Ok(ids.iter().map(|id| at.get(id).copied()).collect())
 }
 
+impl Table {
+    /// The same table with a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
+    /// (rows, columns, kernels), as `mercer gram` writes it, becomes a view per kernel: `name.1`, `name.2`, …
+    pub fn with_gram(self, name: &str, file: &Path) -> Result<Self> {
+        let stacked = match source::extension(file).as_str() {
+            "npy" | "npz" | "mat" => array::read(file)?.into_iter().find(|(_, a)| a.shape.len() == 3),
+            _ => None,
+        };
+        let parts: Vec<(String, Part)> = match stacked {
+            Some((_, stack)) => {
+                layers(&stack, file)?.into_iter().enumerate().map(|(t, p)| (format!("{name}.{}", t + 1), p)).collect()
+            }
+            None => vec![(name.to_string(), part(file, None, None, true, &mut HashMap::new())?)],
+        };
+        let n = self.n_rows();
+        let (mut columns, mut extra) = self.into_columns();
+        let width = columns.len();
+        for (view, part) in parts {
+            if part.rows != n {
+                let problem = format!("has {} rows of kernel values, and the data have {n} rows", part.rows);
+                return Err(Error::file(file, problem));
+            }
+            if extra.groups.iter().any(|g| g.name == view) {
+                return Err(Error::file(file, format!("the data have a view `{view}` already; give it another name")));
+            }
+            let start = columns.len();
+            columns.extend(part.columns.into_iter().map(|(c, v)| (format!("{view}.{c}"), v)));
+            extra.groups.push(ColumnGroup {
+                name: view,
+                columns: start..columns.len(),
+                gram: true,
+                absent: Vec::new(),
+            });
+        }
+        // Sparse columns are counted after all others.
+        let more = columns.len() - width;
+        for group in extra.groups.iter_mut().filter(|g| !g.gram && g.columns.start >= width) {
+            group.columns = group.columns.start + more..group.columns.end + more;
+        }
+        let mut table = Self::from_columns(columns, file)?;
+        table.extra = extra;
+        Ok(table)
+    }
+}
+
+/// The matrices of a stack with the kernel axis last.
+fn layers(stack: &Array, file: &Path) -> Result<Vec<Part>> {
+    let (Values::Numbers(values), &[rows, cols, terms]) = (&stack.values, stack.shape.as_slice()) else {
+        return Err(Error::file(file, "the stack does not hold numbers"));
+    };
+    let layer = |t: usize| {
+        let column = |j: usize| (0..rows).map(|i| values[(i * cols + j) * terms + t]).collect();
+        let columns = (0..cols).map(|j| ((j + 1).to_string(), Column::Numeric(column(j)))).collect();
+        Part { ids: None, columns, sparse: None, rows }
+    };
+    Ok((0..terms).map(layer).collect())
+}
+
 /// Values in the order of the whole; rows that have none get a placeholder, which nothing reads.
 fn spread(column: &Column, places: &[Option<usize>]) -> Column {
     match column {

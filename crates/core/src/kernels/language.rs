@@ -43,6 +43,15 @@ pub fn parse(text: &str) -> Result<Bank> {
     parser::bank(text)
 }
 
+/// The views that a text names in `precomputed(…)`.
+pub fn precomputed(text: &str) -> Result<Vec<String>> {
+    let bank = parse(text)?;
+    let families = bank.groups.iter().flat_map(|g| &g.kernels);
+    Ok(families
+        .filter_map(|f| if let Family::Precomputed(Some(name)) = f { Some(name.clone()) } else { None })
+        .collect())
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct Group {
     kernels: Vec<Family>,

@@ -94,9 +94,8 @@ enum Kind {
 
 impl Kind {
     fn of(descr: &str) -> std::result::Result<Self, String> {
-        let (order, rest) = descr.split_at(descr.len().min(1));
-        let (order, rest) = if "<>|=".contains(order) { (order, rest) } else { ("=", descr) };
-        let swap = order == ">";
+        let rest = descr.strip_prefix(['<', '>', '|', '=']).unwrap_or(descr);
+        let swap = descr.starts_with('>');
         if let Some(length) = rest.strip_prefix(['U', 'S']) {
             let chars: usize = length.parse().map_err(|_| format!("elements of kind `{descr}`"))?;
             let size = if rest.starts_with('U') { 4 } else { 1 };

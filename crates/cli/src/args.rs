@@ -155,6 +155,9 @@ pub struct FitArgs {
     /// Leave columns as they are instead of bringing them to mean 0, deviation 1
     #[arg(long, help_heading = "Method")]
     pub no_standardize: bool,
+    /// Steps on ordered columns: average(k), difference(k), difference(k, keep), snv; `… on view(name)`
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "STEPS", help_heading = "Method")]
+    pub preprocess: String,
     /// Rows that lack a view: an error, or their kernel values imputed in feature space
     #[arg(long, default_value = "refuse", value_parser = named::<Missing>(&["refuse", "zero", "mean"]), help_heading = "Method")]
     pub missing: Missing,

@@ -681,3 +681,48 @@ fn missing_views_are_imputed_in_feature_space() {
     };
     close(&model(&x).decision(&data(&new, &[])).unwrap(), &model(&spoiled).decision(&data(&new, &[])).unwrap(), 1e-12);
 }
+
+/// A model with preprocessing is the model of columns preprocessed by hand, and needs the raw columns alone.
+#[test]
+fn preprocessing_is_recorded_and_done_again() {
+    let (x, new) = (normal(40, 12, 21), normal(9, 12, 22));
+    let y = signs(&x);
+    let by_hand = |x: &Matrix| {
+        let mut out = Matrix::zeros(x.rows(), 3 + 2);
+        for i in 0..x.rows() {
+            let thirds: Vec<f64> = x.row(i)[..6].chunks(2).map(|c| (c[0] + c[1]) / 2.0).collect();
+            let mean = thirds.iter().sum::<f64>() / 3.0;
+            let scale = (thirds.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 3.0).sqrt();
+            (0..3).for_each(|j| out[(i, j)] = (thirds[j] - mean) / scale);
+            (0..2).for_each(|j| out[(i, 3 + j)] = x[(i, 6 + j)] - 2.0 * x[(i, 7 + j)] + x[(i, 8 + j)]);
+        }
+        out
+    };
+    let views = |first: usize, second: usize| {
+        vec![View { name: "a".into(), columns: 0..first }, View { name: "b".into(), columns: first..first + second }]
+    };
+    let raw = |x: &Matrix| Dataset::new(x.select_cols(&(0..10).collect::<Vec<_>>()), vec![]).unwrap();
+    let done = |x: &Matrix| Dataset::new(by_hand(x), vec![]).unwrap();
+    let bank = "rbf(auto) on view(a), view(b); linear on each";
+    let squared = TrainSpec { loss: Some(LossName::Squared), method: MethodSpec::Uniform {}, ..spec(bank) };
+    let steps =
+        TrainSpec { preprocess: "average(2), snv on view(a); difference(2) on view(b)".into(), ..squared.clone() };
+    let ours = train(&raw(&x).with_views(views(6, 4)).unwrap(), &y, None, &steps, &mut Silent).unwrap();
+    let twin = train(&done(&x).with_views(views(3, 2)).unwrap(), &y, None, &squared, &mut Silent).unwrap();
+    assert_eq!(ours.kernel_names()[..10], twin.kernel_names()[..10]);
+    assert_eq!(
+        ours.kernel_names()[10..],
+        ["x1..x2", "x3..x4", "x5..x6", "d2(x7)", "d2(x8)"].map(|n| format!("linear on \"{n}\""))
+    );
+    let again = reloaded(&ours);
+    assert_eq!(again, ours);
+    close(&again.decision(&raw(&new)).unwrap(), &twin.decision(&done(&new)).unwrap(), 1e-9);
+    assert!(mercer::methods::verify(&again, &raw(&x).with_views(views(6, 4)).unwrap(), &y, None).unwrap().agrees);
+    // A view that is missing stays missing through its steps.
+    let gap = |x: &Matrix, rows: &[usize]| raw(x).with_views(views(6, 4)).unwrap().with_absent("b", rows).unwrap();
+    let imputing = TrainSpec { missing: Missing::Mean, ..steps };
+    let model = train(&gap(&x, &[1, 5, 30]), &y, None, &imputing, &mut Silent).unwrap();
+    let mut spoiled = new.clone();
+    spoiled.row_mut(2)[6..].fill(1e5);
+    close(&model.decision(&gap(&new, &[2])).unwrap(), &model.decision(&gap(&spoiled, &[2])).unwrap(), 1e-12);
+}

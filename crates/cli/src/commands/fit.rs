@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Model, Result, TrainSpec,
-    data::{Dataset, Target, csv::TaskHint},
+    data::{Dataset, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
     methods::MethodSpec,
@@ -74,6 +74,7 @@ impl TryFrom<FitArgs> for Plan {
             fit_intercept: !args.no_intercept,
             group_by: args.group_by,
             penalties: args.penalties,
+            preprocess: args.preprocess,
             missing: args.missing,
             indefinite: args.indefinite,
             class_weight: args.class_weight.unwrap_or_default(),
@@ -84,6 +85,7 @@ impl TryFrom<FitArgs> for Plan {
             ..TrainSpec::default()
         };
         spec.check()?;
+        Steps::parse(&spec.preprocess)?;
         Ok(Self {
             data: args.data,
             target: args.target,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Missing, Rows, Sequences};
+use super::{Missing, Rows, Sequences, steps::Plan};
 use crate::{Error, Result, linalg::Matrix};
 
 /// A named run of columns: one sensor, one descriptor, one source.
@@ -119,8 +119,36 @@ impl Dataset {
         Ok(Self { rows: checked.rows, ..self.clone() })
     }
 
+    /// The same data with preprocessing done.
+    pub fn after(&self, plan: &Plan) -> Result<Self> {
+        if plan.is_empty() {
+            return Ok(self.clone());
+        }
+        let names = plan.columns(&self.columns)?;
+        let view = |v: &View| Ok(View { name: v.name.clone(), columns: plan.view(&v.columns, &self.columns)? });
+        let views = self.views.iter().map(view).collect::<Result<Vec<_>>>()?;
+        let rows = Rows::new(plan.numbers(self.features())?, self.rows.sequences().to_vec())?;
+        let mut out = Self::from_rows(rows, names)?.with_views(views)?;
+        for &at in &self.grams {
+            out = out.with_gram(&self.views[at].name)?;
+        }
+        for (columns, absent) in self.rows.gaps() {
+            out.rows = out.rows.with_gap(plan.view(&columns, &self.columns)?, absent.to_vec());
+        }
+        out.rows = out.rows.with_missing(self.rows.missing());
+        out.places.clone_from(&self.places);
+        Ok(out)
+    }
+
     /// The same data under another rule for rows that lack a view. `Refuse` is an error where one does, naming it.
     pub fn with_missing(mut self, missing: Missing) -> Result<Self> {
+        self.check_missing(missing)?;
+        self.rows = self.rows.with_missing(missing);
+        Ok(self)
+    }
+
+    /// An error where rows lack a view and the rule is to refuse that.
+    pub fn check_missing(&self, missing: Missing) -> Result<()> {
         if missing == Missing::Refuse {
             for view in &self.views {
                 let absent = self.rows.absent(&view.columns.clone().collect::<Vec<_>>()).unwrap_or_default();
@@ -134,8 +162,7 @@ impl Dataset {
                 }
             }
         }
-        self.rows = self.rows.with_missing(missing);
-        Ok(self)
+        Ok(())
     }
 
     /// Is the view, by position, a ready-made Gram matrix?

@@ -8,6 +8,7 @@ pub mod libsvm;
 pub mod source;
 pub mod split;
 pub mod standardize;
+pub mod steps;
 pub mod synthetic;
 
 mod dataset;

@@ -131,6 +131,12 @@ impl Rows {
         touched.map(|g| g.absent.clone()).reduce(|a, b| a.iter().zip(b).map(|(a, b)| *a || b).collect())
     }
 
+    /// Runs of columns that some rows lack, with those rows.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[bool])> {
+        let run = |c: &[usize]| c.first().copied().unwrap_or(0)..c.last().map_or(0, |last| last + 1);
+        self.gaps.iter().map(move |g| (run(&g.columns), g.absent.as_slice()))
+    }
+
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.numbers.rows()

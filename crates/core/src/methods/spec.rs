@@ -195,6 +195,8 @@ pub struct TrainSpec {
     pub max_iter: usize,
     /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
     pub working_set: bool,
+    /// Preprocessing of ordered columns (see [`crate::data::steps`]); empty for none.
+    pub preprocess: String,
     /// What is done with rows that lack a view.
     pub missing: Missing,
     /// What is done with ready-made matrices that are not positive semidefinite.
@@ -224,6 +226,7 @@ impl Default for TrainSpec {
             tol: 1e-3,
             max_iter: 500,
             working_set: true,
+            preprocess: String::new(),
             missing: Missing::Refuse,
             indefinite: Indefinite::Refuse,
             storage: Storage::Auto,
@@ -284,6 +287,7 @@ impl TrainSpec {
         self.kernels == other.kernels
             && self.normalize == other.normalize
             && self.standardize == other.standardize
+            && self.preprocess == other.preprocess
             && self.missing == other.missing
             && self.indefinite == other.indefinite
             && self.storage == other.storage

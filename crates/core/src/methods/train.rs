@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     Error, Model, Result,
-    data::{Dataset, Missing, Rows, Target},
+    data::{
+        Dataset, Missing, Rows, Target,
+        steps::{Plan, Steps},
+    },
     gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::{Function, KernelSpec, Normalize, language},
     machine::{Fitting, Task},
@@ -49,6 +52,8 @@ pub struct Prepared {
     pub(super) input: Input,
     /// The standardised table, for tables.
     pub(super) table: Option<Rows>,
+    /// How the table was made from the columns that the user gave.
+    plan: Plan,
     budget: Budget,
     terms_of: TrainSpec,
     warnings: Vec<String>,
@@ -68,7 +73,9 @@ impl Prepared {
         let bank = language::parse(&spec.kernels)?;
         let samples = Samples::new(data.len(), target, sample_weight)?;
         let data = if samples.kept.len() == data.len() { data.clone() } else { data.select(&samples.kept) };
-        let data = data.with_missing(spec.missing)?;
+        let raw = data.with_missing(spec.missing)?;
+        let plan = Steps::parse(&spec.preprocess)?.plan(&raw)?;
+        let data = raw.after(&plan)?;
         let standardizer = spec.standardize.then(|| data.rows().standardizer());
         let scaled = match &standardizer {
             Some(s) => data.with_numbers(s.apply(data.features())?)?,
@@ -88,9 +95,9 @@ impl Prepared {
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
         warnings.extend_from_slice(grams.notes());
-        let input = Input::Table { columns: scaled.columns().to_vec(), standardizer, kernels };
+        let input = Input::Table { columns: raw.columns().to_vec(), standardizer, kernels };
         let table = Some(scaled.rows().clone());
-        Ok(Self { samples, grams, input, table, budget, terms_of: spec.clone(), warnings, began })
+        Ok(Self { samples, grams, input, table, plan, budget, terms_of: spec.clone(), warnings, began })
     }
 
     /// Checks and stores ready-made matrices.
@@ -123,7 +130,8 @@ impl Prepared {
         };
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
-        Ok(Self { samples, grams, input, table: None, budget, terms_of: spec.clone(), warnings, began })
+        let plan = Plan::default();
+        Ok(Self { samples, grams, input, table: None, plan, budget, terms_of: spec.clone(), warnings, began })
     }
 
     /// The kernel terms.
@@ -266,6 +274,7 @@ impl Prepared {
         };
         let mut predictor = Predictor::imputing(&fits, &self.grams, table, spec.normalize, spec.missing);
         predictor.rename_rows(&self.samples.kept);
+        predictor.prepare_with(&self.plan);
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();

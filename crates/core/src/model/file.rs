@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    data::{Rows, Sequences, Sparse},
+    data::{Rows, Sequences, Sparse, steps::Plan},
     kernels::KernelSpec,
     linalg::Matrix,
     trace::IterRecord,
@@ -43,6 +43,8 @@ struct Header {
     sparse_start: Option<usize>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gram_columns: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Plan::is_empty")]
+    plan: Plan,
     warnings: Vec<String>,
     n_samples: usize,
     seconds: f64,
@@ -213,6 +215,7 @@ impl Model {
             spherical: p.spherical,
             sparse_start: Some(p.sparse_start).filter(|s| *s != usize::MAX),
             gram_columns: p.gram_columns.clone(),
+            plan: p.plan.clone(),
             warnings: self.warnings.clone(),
             n_samples: self.n_samples,
             seconds: self.seconds,
@@ -309,7 +312,7 @@ fn verify_checksum(bytes: &[u8], json: &str, stated: &str) -> Result<()> {
 
 fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     let (n_kernels, n_columns) = match &header.input {
-        Input::Table { columns, kernels, .. } => (kernels.len(), columns.len()),
+        Input::Table { columns, kernels, .. } => (kernels.len(), header.plan.columns(columns)?.len()),
         Input::Precomputed { kernels, .. } => (kernels.len(), 0),
     };
     if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
@@ -343,6 +346,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         spherical: header.spherical,
         sparse_start: header.sparse_start.unwrap_or(usize::MAX),
         gram_columns: header.gram_columns,
+        plan: header.plan,
         decisions,
     };
     Ok(Model {

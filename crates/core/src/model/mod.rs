@@ -257,7 +257,17 @@ impl Model {
             ));
         };
         let missing = serde_json::from_value(self.spec["missing"].clone()).unwrap_or_default();
-        let data = &data.clone().with_missing(missing)?;
+        data.check_missing(missing)?;
+        let derived;
+        let (data, columns) = if self.predictor.plan.is_empty() {
+            (data, columns.as_slice())
+        } else {
+            // Steps look at whole runs of columns: all of the training columns, in their order.
+            let all: Vec<usize> = (0..columns.len()).collect();
+            let rows = data.rows().gather(&columns_of(data, columns, &all)?, &[]);
+            derived = Dataset::from_rows(rows, columns.clone())?.after(&self.predictor.plan)?;
+            (&derived, derived.columns())
+        };
         let used = self.predictor.columns();
         let position = columns_of(data, columns, used)?;
         let ready_made = data.rows().gather(&columns_of(data, columns, self.predictor.gram_columns())?, &[]);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Fit;
 use crate::{
-    data::{Missing, Rows},
+    data::{Missing, Rows, steps::Plan},
     gram::{Basis, GramSet, Stack},
     kernels::{KernelSpec, Monomials, Normalize, Points},
     linalg::{Matrix, dot},
@@ -64,6 +64,8 @@ pub struct Predictor {
     pub(super) sparse_start: usize,
     /// Training columns of ready-made kernels in use, ascending.
     pub(super) gram_columns: Vec<usize>,
+    /// How the columns are made from those of the data.
+    pub(super) plan: Plan,
     pub(super) decisions: Vec<Decision>,
 }
 
@@ -153,7 +155,8 @@ impl Predictor {
         let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns).without_gaps());
         let sparse_start = table.filter(|(x, _)| x.sparse().is_some()).map_or(usize::MAX, |(x, _)| x.sparse_start());
         let (rows, spherical) = (rows.unwrap_or_default(), normalize == Normalize::Spherical);
-        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, decisions }
+        let plan = Plan::default();
+        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, plan, decisions }
     }
 
     /// Replaces row numbers by `names[number]`: training may have left rows out.
@@ -161,7 +164,12 @@ impl Predictor {
         self.row_ids.iter_mut().for_each(|i| *i = names[*i]);
     }
 
-    /// Training columns that are needed, by index.
+    /// Columns are made from those of the data by these steps.
+    pub fn prepare_with(&mut self, plan: &Plan) {
+        self.plan = plan.clone();
+    }
+
+    /// Training columns that are needed, by index (after preprocessing).
     pub fn columns(&self) -> &[usize] {
         &self.columns
     }

@@ -712,7 +712,7 @@ fn preprocessing_is_recorded_and_done_again() {
     assert_eq!(ours.kernel_names()[..10], twin.kernel_names()[..10]);
     assert_eq!(
         ours.kernel_names()[10..],
-        ["x1..x2", "x3..x4", "x5..x6", "d2(x7)", "d2(x8)"].map(|n| format!("linear on \"{n}\""))
+        ["x1..x2", "x3..x4", "x5..x6", "\"d2(x7)\"", "\"d2(x8)\""].map(|n| format!("linear on {n}"))
     );
     let again = reloaded(&ours);
     assert_eq!(again, ours);

@@ -13,7 +13,7 @@ mod strings;
 pub use features::Monomials;
 pub use function::Pair;
 pub use normalize::Normalizer;
-pub use points::Points;
+pub use points::{Points, Together};
 pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Text};
 
 /// A kernel function of two feature vectors, or of two sequences.

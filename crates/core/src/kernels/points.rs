@@ -1,7 +1,32 @@
 //! Rows as one kernel sees them: its columns gathered, its sequences encoded.
 
-use super::{Function, KernelSpec, strings::Encoded};
+use super::{
+    Function, KernelSpec, Text,
+    strings::{Encoded, Family},
+};
 use crate::{data::Rows, linalg::Matrix};
+
+/// Kernels of sequences whose values come from one pass over pairs of rows: weighted degree kernels of all degrees.
+pub struct Together(Family);
+
+impl Together {
+    /// `None` unless these kernels go together.
+    pub fn new(kernels: &[&KernelSpec], rows: &Rows) -> Option<Self> {
+        let texts: Option<Vec<Text>> = kernels
+            .iter()
+            .map(|k| match k.function {
+                Function::Text(text) if k.columns == kernels[0].columns => Some(text),
+                _ => None,
+            })
+            .collect();
+        Family::new(&texts?, rows.sequence(*kernels.first()?.columns.first()?)?).map(Self)
+    }
+
+    /// `out[t][j]` = k_t(x_i, x_j) for the first rows.
+    pub fn row(&self, i: usize, out: &mut [&mut [f64]]) {
+        self.0.row(i, out);
+    }
+}
 
 /// Rows prepared for one kernel. Both sides of a kernel value are prepared by the same kernel.
 #[derive(Debug, Clone)]
@@ -49,6 +74,14 @@ impl Points {
         match &self.body {
             Body::Numbers(x) => Some(x),
             Body::Text(_) => None,
+        }
+    }
+
+    /// A bound on the rank of the kernel matrix of these rows, where one is at hand; `enough` stands for all that is larger.
+    pub fn rank_bound(&self, enough: usize) -> Option<usize> {
+        match &self.body {
+            Body::Numbers(_) => None,
+            Body::Text(x) => Some(x.rank_bound(enough)),
         }
     }
 

@@ -387,6 +387,9 @@ impl GramSet {
                 continue;
             }
             let scope = x.select_cols(columns);
+            for &t in members.iter().filter(|&&t| matches!(kernels[t].function, Function::Sigmoid { .. })) {
+                check::positive_semidefinite(&kernels[t].function.block(&scope, &scope), &kernels[t].name)?;
+            }
             let mut pairs: Vec<Pair> = members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
             pairs.sort_unstable();
             pairs.dedup();

@@ -78,7 +78,8 @@ impl Prepared {
         let (kernels, warnings) = without_constant_kernels(bank.resolve(&scaled)?, &scaled)?;
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
-        let input = Input::Table { columns: data.columns().to_vec(), standardizer, kernels };
+        let texts = data.rows().sequences().len();
+        let input = Input::Table { columns: data.columns().to_vec(), texts, standardizer, kernels };
         let table = Some(scaled.rows().clone());
         Ok(Self { samples, grams, input, table, budget, terms_of: spec.clone(), warnings, began })
     }

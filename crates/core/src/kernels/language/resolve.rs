@@ -6,7 +6,7 @@ use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, TextKind, WI
 use crate::{
     Error, Result,
     data::{Dataset, csv::nearest},
-    kernels::{Alphabet, Function, KernelSpec, Text, strings::MAX_NEIGHBOURS},
+    kernels::{Alphabet, Distance, Function, KernelSpec, Text, strings::MAX_NEIGHBOURS},
     linalg::Matrix,
 };
 
@@ -38,6 +38,7 @@ impl Bank {
                         let place = *places.entry(columns.clone()).or_insert(next);
                         for family in &kernels {
                             for function in family.functions(data, &columns, &label)? {
+                                not_negative(function, data.features(), &columns, data.columns())?;
                                 // The text of a function says all about it.
                                 let written = written(function);
                                 if seen.insert((place, written.clone())) {
@@ -86,11 +87,14 @@ impl Group {
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear => 1,
+            Self::Linear | Self::Intersection | Self::Sigmoid { .. } => 1,
+            Self::Chi2(None | Some(Widths::Auto)) | Self::Gauss(_, Widths::Auto) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
             Self::Poly { degrees: list, .. }
             | Self::Rbf(Widths::Given(list))
             | Self::Laplace(Widths::Given(list))
+            | Self::Chi2(Some(Widths::Given(list)))
+            | Self::Gauss(_, Widths::Given(list))
             | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
         }
     }
@@ -102,6 +106,25 @@ impl Family {
     fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
         let x = data.features();
         Ok(match self {
+            Self::Intersection => vec![Function::Intersection],
+            Self::Sigmoid { slope, offset } => vec![Function::Sigmoid { slope: *slope, offset: *offset }],
+            Self::Chi2(None) => vec![Function::Chi2Sum],
+            Self::Chi2(Some(Widths::Given(list))) => {
+                list.iter().flat_map(Numbers::values).map(|gamma| Function::Chi2 { gamma }).collect()
+            }
+            Self::Chi2(Some(Widths::Auto)) => {
+                let gamma = automatic(label, 1.0 / mean_distance(x, columns, Distance::Chi2))?;
+                vec![Function::Chi2 { gamma }]
+            }
+            Self::Gauss(distance, Widths::Given(list)) => list
+                .iter()
+                .flat_map(Numbers::values)
+                .map(|width| Function::Gauss { distance: *distance, width })
+                .collect(),
+            Self::Gauss(distance, Widths::Auto) => {
+                let width = automatic(label, mean_distance(x, columns, *distance))?;
+                vec![Function::Gauss { distance: *distance, width }]
+            }
             Self::Text { kind, lengths, extra, alphabet } => {
                 let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
                 let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
@@ -123,6 +146,34 @@ impl Family {
             }
         })
     }
+}
+
+/// Rounded before use, so that the number a name shows is the number itself.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+fn automatic(label: &str, value: f64) -> Result<f64> {
+    let value = rounded(value);
+    if WIDTHS.contains(&value) {
+        return Ok(value);
+    }
+    let problem = format!("the mean distance gives {value:e}, no scale for an automatic width");
+    Err(Error::data(format!("kernels on {label}"), problem, "write the width"))
+}
+
+/// Histogram kernels are for counts, shares and other numbers that are not negative.
+pub(crate) fn not_negative(function: Function, x: &Matrix, columns: &[usize], names: &[String]) -> Result<()> {
+    if !function.needs_non_negative() {
+        return Ok(());
+    }
+    let negative = |i: usize| columns.iter().find(|&&j| x[(i, j)] < 0.0).map(|&j| (i, j));
+    let Some((i, j)) = (0..x.rows()).find_map(negative) else { return Ok(()) };
+    Err(Error::data(
+        format!("column `{}`", names[j]),
+        format!("row {} is {}, and {} is for numbers that are not negative", i + 1, x[(i, j)], written(function)),
+        "switch standardisation off if the numbers themselves are not negative, or use another kernel",
+    ))
 }
 
 fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Result<Text> {
@@ -159,8 +210,7 @@ impl Widths {
             Self::Given(list) => Ok(list.iter().flat_map(Numbers::values).collect()),
             Self::Auto => {
                 let median = median();
-                // Rounded before use, so that the width a name shows is the width itself.
-                let widths = AUTO_FACTORS.map(|f| format!("{:.3e}", f * median).parse().unwrap_or(f * median));
+                let widths = AUTO_FACTORS.map(|f| rounded(f * median));
                 if widths.iter().all(|&w| WIDTHS.contains(&w)) {
                     return Ok(widths.into());
                 }
@@ -293,6 +343,18 @@ fn manhattan(p: &[f64], q: &[f64]) -> f64 {
     p.iter().zip(q).map(|(a, b)| (a - b).abs()).sum()
 }
 
+/// The mean over pairs of at most `MEDIAN_ROWS` evenly strided rows; 1 where no two of them differ.
+fn mean_distance(x: &Matrix, columns: &[usize], distance: Distance) -> f64 {
+    let n = x.rows().min(MEDIAN_ROWS);
+    let rows: Vec<usize> = (0..n).map(|i| i * x.rows() / n).collect();
+    let points = x.select_rows(&rows).select_cols(columns);
+    let mut sum = 0.0;
+    for i in 0..n {
+        sum += (0..i).map(|j| distance.of(points.row(i), points.row(j))).sum::<f64>();
+    }
+    if sum > 0.0 { 2.0 * sum / (n * (n - 1)) as f64 } else { 1.0 }
+}
+
 /// The median over pairs of at most `MEDIAN_ROWS` evenly strided rows; where most rows coincide, the mean over those
 /// pairs that differ; 1 where none does.
 fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
@@ -323,6 +385,11 @@ fn written(function: Function) -> String {
         Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
         Function::Rbf { width } => format!("rbf({})", short(width)),
         Function::Laplace { width } => format!("laplace({})", short(width)),
+        Function::Chi2Sum => "chi2".into(),
+        Function::Chi2 { gamma } => format!("chi2({})", short(gamma)),
+        Function::Intersection => "intersection".into(),
+        Function::Sigmoid { slope, offset } => format!("sigmoid({}, {})", short(slope), short(offset)),
+        Function::Gauss { distance, width } => format!("gauss({}, {})", distance.word(), short(width)),
         Function::Text(text) => {
             let (kind, length, extra) = match text {
                 Text::Spectrum { k, .. } => (TextKind::Spectrum, k, 0),

@@ -13,6 +13,9 @@ from joblib import cpu_count
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
+#: Values of the parameter `normalize`.
+NORMALIZATIONS = ("multiplicative", "trace", "spherical", "center", None)
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 

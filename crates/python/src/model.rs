@@ -63,15 +63,16 @@ impl Model {
     }
 
     /// Decision values, (rows, machines).
-    #[pyo3(signature = (x, columns=None, n_threads=None))]
+    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![]))]
     fn decision<'py>(
         &self,
         py: Python<'py>,
         x: PyReadonlyArray2<'py, f64>,
         columns: Option<Vec<String>>,
         n_threads: Option<usize>,
+        texts: Vec<(String, Vec<String>)>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let data = convert::dataset(&x, columns, Vec::new())?;
+        let data = convert::dataset(&x, columns, Vec::new(), texts)?;
         let decision = py.detach(|| threads::install(n_threads, || self.0.decision(&data))).map_err(to_py)?;
         convert::array(py, &decision)
     }
@@ -151,9 +152,9 @@ impl Model {
             Task::Classification { classes, .. } => Some(classes),
             Task::Regression => None,
         };
-        let (input, columns, n_train) = match &model.input {
-            Input::Table { columns, .. } => ("table", Some(columns), model.n_samples),
-            Input::Precomputed { n_train, .. } => ("precomputed", None, *n_train),
+        let (input, columns, texts, n_train) = match &model.input {
+            Input::Table { columns, texts, .. } => ("table", Some(columns), *texts, model.n_samples),
+            Input::Precomputed { n_train, .. } => ("precomputed", None, 0, *n_train),
         };
         let machines: Vec<_> = model
             .machines
@@ -165,6 +166,7 @@ impl Model {
             "classes": classes,
             "input": input,
             "columns": columns,
+            "n_texts": texts,
             "n_train": n_train,
             "kernel_names": model.kernel_names(),
             "spec": model.spec,

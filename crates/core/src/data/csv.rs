@@ -383,7 +383,7 @@ impl Table {
         }
     }
 
-    /// Columns of numbers in the order chosen, then those of text as sequences, then sparse ones; with the views among them.
+    /// Columns of numbers in the order chosen, then sparse ones, then those of text as sequences; with the views among them.
     fn features(&self, chosen: &[usize]) -> Result<Dataset> {
         self.features_called(chosen, &|j| self.name(j).to_string())
     }
@@ -415,7 +415,7 @@ impl Table {
             rows = rows.with_sparse(wide.select_cols(&sparse))?;
         }
         let order: Vec<usize> =
-            numbers.into_iter().chain(texts).chain(sparse.into_iter().map(|j| j + self.names.len())).collect();
+            numbers.into_iter().chain(sparse.into_iter().map(|j| j + self.names.len())).chain(texts).collect();
         let names = order.iter().map(|&j| name(j)).collect();
         self.with_groups(Dataset::from_rows(rows, names)?, &order)
     }

@@ -60,15 +60,14 @@ impl Dataset {
         Ok(Self { rows, columns, views: Vec::new(), grams: Vec::new(), places })
     }
 
-    /// The same data with a column of sequences after the others (but before sparse ones). Views must be named afterwards.
+    /// The same data with a column of sequences after all others.
     pub fn with_sequences(mut self, name: String, sequences: Sequences) -> Result<Self> {
         if self.columns.contains(&name) {
             return Err(Error::data(format!("column `{name}`"), "is there already", "give it another name"));
         }
-        let at = self.rows.numbers().cols() + self.rows.sequences().len();
         let all = self.rows.sequences().iter().cloned().chain([sequences]).collect();
         self.rows = Rows::new(self.rows.numbers().clone(), all)?.with_sparse(self.rows.take_sparse())?;
-        self.columns.insert(at, name);
+        self.columns.push(name);
         Ok(self)
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Sequences, Sparse, Standardizer};
 use crate::{Error, Result, linalg::Matrix};
 
-/// Samples without names. Columns are counted through: first those of numbers, then those of sequences, then sparse ones.
+/// Samples without names. Columns are counted through: first those of numbers, then sparse ones, then those of sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rows {
     numbers: Matrix,
@@ -56,7 +56,7 @@ impl Rows {
         }
     }
 
-    /// The same rows with sparse columns after all others.
+    /// The same rows with sparse columns after the dense ones.
     pub fn with_sparse(mut self, sparse: Sparse) -> Result<Self> {
         if self.cols() == 0 {
             self.numbers = Matrix::zeros(sparse.rows(), 0);
@@ -149,12 +149,17 @@ impl Rows {
 
     /// Number of columns of any kind.
     pub fn cols(&self) -> usize {
-        self.sparse_start() + self.sparse.as_ref().map_or(0, Sparse::cols)
+        self.text_start() + self.sequences.len()
     }
 
     /// The first sparse column.
     pub fn sparse_start(&self) -> usize {
-        self.numbers.cols() + self.sequences.len()
+        self.numbers.cols()
+    }
+
+    /// The first column of sequences.
+    pub fn text_start(&self) -> usize {
+        self.numbers.cols() + self.sparse.as_ref().map_or(0, Sparse::cols)
     }
 
     /// The numeric columns that are stored densely.
@@ -185,12 +190,12 @@ impl Rows {
 
     /// Column `column`, counted through, where it holds sequences.
     pub fn sequence(&self, column: usize) -> Option<&Sequences> {
-        column.checked_sub(self.numbers.cols()).and_then(|at| self.sequences.get(at))
+        column.checked_sub(self.text_start()).and_then(|at| self.sequences.get(at))
     }
 
     /// Columns that hold numbers, stored either way.
     pub fn numeric(&self) -> Vec<usize> {
-        (0..self.numbers.cols()).chain(self.sparse_start()..self.cols()).collect()
+        (0..self.text_start()).collect()
     }
 
     /// Is column `column` the same in every row?
@@ -233,7 +238,8 @@ impl Rows {
     #[must_use]
     pub fn gather(&self, plain: &[usize], sparse: &[usize]) -> Self {
         let start = self.sparse_start();
-        if plain.iter().all(|&c| c < start) && sparse.iter().all(|&c| c >= start) {
+        let is_sparse = |c: &usize| (start..self.text_start()).contains(c);
+        if !plain.iter().any(is_sparse) && sparse.iter().all(is_sparse) {
             return self.select_cols(&[plain, sparse].concat());
         }
         let dense = |columns: &[usize]| {
@@ -251,7 +257,7 @@ impl Rows {
         };
         let numeric: Vec<usize> = plain.iter().copied().filter(|&c| self.sequence(c).is_none()).collect();
         let texts: Vec<usize> = plain.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
-        let order: Vec<usize> = [numeric.as_slice(), &texts, sparse].concat();
+        let order: Vec<usize> = [numeric.as_slice(), sparse, &texts].concat();
         let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
         let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         Self {
@@ -264,14 +270,14 @@ impl Rows {
         }
     }
 
-    /// The columns `index`, counted through: of each kind in that order, numbers first, sparse ones last.
+    /// The columns `index`, counted through: of each kind in that order, dense ones first, sequences last.
     #[must_use]
     pub fn select_cols(&self, index: &[usize]) -> Self {
         let start = self.sparse_start();
         let numbers: Vec<usize> = index.iter().copied().filter(|&c| c < self.numbers.cols()).collect();
         let texts: Vec<usize> = index.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
-        let sparse: Vec<usize> = index.iter().copied().filter(|&c| c >= start).collect();
-        let order: Vec<usize> = [numbers.as_slice(), &texts, &sparse].concat();
+        let sparse: Vec<usize> = index.iter().copied().filter(|&c| (start..self.text_start()).contains(&c)).collect();
+        let order: Vec<usize> = [numbers.as_slice(), &sparse, &texts].concat();
         let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
         let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         let sparse: Vec<usize> = sparse.iter().map(|c| c - start).collect();
@@ -309,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_columns_come_last_and_gaps_follow_their_columns() {
+    fn sparse_columns_follow_dense_ones_and_gaps_follow_their_columns() {
         let dense = Matrix::new(3, 2, vec![0.0, 2.0, 0.0, 0.0, 5.0, 0.0]).unwrap();
         let rows = Rows::from(Matrix::new(3, 1, vec![7.0, 8.0, 9.0]).unwrap());
         let rows = rows.with_sparse(Sparse::from_dense(&dense)).unwrap();

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Error, Result,
     data::{Dataset, Missing, Rows, source::machine_memory},
-    kernels::{Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points},
+    kernels::{Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points, Together},
     linalg::{Matrix, axpy, dot},
 };
 
@@ -93,6 +93,10 @@ pub(super) trait Raw: Sync {
     fn features(&self, _max: usize) -> Option<Matrix> {
         None
     }
+    /// Can the rank be expected to stay below `max`?
+    fn promises(&self, _max: usize) -> bool {
+        true
+    }
 }
 
 /// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
@@ -130,6 +134,12 @@ impl Raw for Points {
 
     fn head_of_column(&self, j: usize, out: &mut [f64]) {
         self.row(j, self, out);
+    }
+
+    fn promises(&self, max: usize) -> bool {
+        // Features depend on each other, all letters of a position for one: the rank lies somewhat below their number.
+        let enough = max + max / 2;
+        self.rank_bound(enough).is_none_or(|bound| bound < enough)
     }
 }
 
@@ -192,6 +202,9 @@ impl BuildOptions {
         if !self.may_factor() {
             return Ok(None);
         }
+        if self.storage == Storage::Auto && !raw.promises(self.rank_limit(raw.diagonal().len()).max_rank) {
+            return Ok(None);
+        }
         let (roots, diagonal) = self.sphere(raw, name)?;
         let wrapped = OnSphere { raw, roots: &roots };
         let raw = if roots.is_empty() { raw } else { &wrapped };
@@ -211,13 +224,14 @@ impl BuildOptions {
         Ok(Some(Built { term: Stored::Factor(factor), normalizer, roots }))
     }
 
-    /// The term as a packed triangle.
-    fn dense(&self, raw: &dyn Raw, name: &str, single: bool) -> Result<Built> {
+    /// The term as a packed triangle, whose raw values may be at hand.
+    fn dense(&self, raw: &dyn Raw, name: &str, single: bool, ready: Option<Packed<f64>>) -> Result<Built> {
         let (roots, diagonal) = self.sphere(raw, name)?;
-        let wrapped = OnSphere { raw, roots: &roots };
-        let raw = if roots.is_empty() { raw } else { &wrapped };
         let n = diagonal.len();
-        let mut k = Packed::<f64>::from_rows(n, |i, row| raw.head_of_column(i, row));
+        let mut k = ready.unwrap_or_else(|| Packed::<f64>::from_rows(n, |i, row| raw.head_of_column(i, row)));
+        if !roots.is_empty() {
+            k.map_rows(|i, row| row.iter_mut().zip(&roots).for_each(|(v, r)| *v /= r * roots[i]));
+        }
         let normalizer = Normalizer::fit(self.normalize, name, &diagonal, || {
             let mut sums = vec![0.0; n];
             k.apply(&vec![1.0; n], &mut sums);
@@ -273,7 +287,7 @@ impl<'a> Assembly<'a> {
         let raws: Vec<Imputed<'_>> = batch.iter().map(|(_, _, raw)| Imputed::new(*raw, &own)).collect();
         let wrapped: Vec<(usize, &str, &dyn Raw)> =
             batch.iter().zip(&raws).map(|((t, name, _), raw)| (*t, *name, raw as &dyn Raw)).collect();
-        self.add(&wrapped)?;
+        self.add(&wrapped, &|_| None)?;
         batch.iter().for_each(|(t, ..)| self.imputations[*t] = Some(own.clone()));
         Ok(())
     }
@@ -289,12 +303,16 @@ impl<'a> Assembly<'a> {
                 fixed.matrix
             }
         };
-        self.add(&[(t, name, &k)])
+        self.add(&[(t, name, &k)], &|_| None)
     }
 
-    /// Builds the terms `batch` (index, name, raw values): factors in parallel, then triangles for the rest in the widest form
-    /// that still fits.
-    fn add(&mut self, batch: &[(usize, &str, &dyn Raw)]) -> Result<()> {
+    /// Builds the terms `batch` (term, name, raw values): factors in parallel, then triangles for the rest in the widest form
+    /// that still fits. `together` computes the raw triangles of some places of the batch in one pass, where that is possible.
+    fn add(
+        &mut self,
+        batch: &[(usize, &str, &dyn Raw)],
+        together: &dyn Fn(&[usize]) -> Option<Vec<Packed<f64>>>,
+    ) -> Result<()> {
         let factors: Vec<Option<Built>> =
             batch.par_iter().map(|(_, name, raw)| self.options.factor(*raw, name)).collect::<Result<_>>()?;
         let mut missing = Vec::new();
@@ -316,8 +334,16 @@ impl<'a> Assembly<'a> {
             self.bytes,
             "raise the budget, use fewer kernels or rows, or smoother kernels (wider ones have lower rank)",
         )?;
-        let dense: Vec<Built> =
-            missing.par_iter().map(|(_, name, raw)| self.options.dense(*raw, name, single)).collect::<Result<_>>()?;
+        let terms: Vec<usize> = missing.iter().map(|(t, ..)| *t).collect();
+        // In one pass all triangles are wide at once: not where they do not fit.
+        let ready = if single || missing.len() < 2 { None } else { together(&terms) };
+        let ready: Vec<Option<Packed<f64>>> =
+            ready.map_or_else(|| missing.iter().map(|_| None).collect(), |all| all.into_iter().map(Some).collect());
+        let dense: Vec<Built> = missing
+            .par_iter()
+            .zip(ready)
+            .map(|((_, name, raw), ready)| self.options.dense(*raw, name, single, ready))
+            .collect::<Result<_>>()?;
         for ((at, ..), term) in missing.iter().zip(dense) {
             self.built[*at] = Some(term);
         }
@@ -353,6 +379,22 @@ fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     table
 }
 
+/// String kernels on one column, those that share a pass over pairs in one list.
+fn families(text: &[usize], kernels: &[KernelSpec]) -> Vec<Vec<usize>> {
+    let key = |t: usize| match kernels[t].function {
+        Function::Text(text) => text.family(),
+        _ => None,
+    };
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for &t in text {
+        match found.iter_mut().find(|f| key(f[0]) == key(t)) {
+            Some(family) => family.push(t),
+            None => found.push(vec![t]),
+        }
+    }
+    found
+}
+
 impl GramSet {
     /// The terms of `kernels` on the rows of `x` (already standardised).
     pub fn from_table(x: &Matrix, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
@@ -374,24 +416,36 @@ impl GramSet {
         let mut assembly = Assembly::new(options, n, kernels.len());
         for (columns, members) in &scopes {
             let absent = rows.absent(columns);
-            let add = |assembly: &mut Assembly<'_>, batch: &[(usize, &str, &dyn Raw)]| match &absent {
-                Some(absent) => assembly.add_imputed(batch, absent, rows.missing()),
-                None => assembly.add(batch),
-            };
             for &t in members {
                 if let Function::Precomputed { indefinite } = kernels[t].function {
                     assembly.add_ready(t, &kernels[t].name, rows.numbers().select_cols(columns), indefinite)?;
                 }
             }
             let text: Vec<usize> = members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
-            if !text.is_empty() {
-                let points: Vec<Points> = text.par_iter().map(|&t| kernels[t].points(rows)).collect();
+            for family in families(&text, kernels) {
+                let points: Vec<Points> = family.par_iter().map(|&t| kernels[t].points(rows)).collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
-                    text.iter().zip(&points).map(|(&t, p)| (t, kernels[t].name.as_str(), p as &dyn Raw)).collect();
-                add(&mut assembly, &batch)?;
+                    family.iter().zip(&points).map(|(&t, p)| (t, kernels[t].name.as_str(), p as &dyn Raw)).collect();
+                let together = |terms: &[usize]| {
+                    let specs: Vec<&KernelSpec> = terms.iter().map(|&t| &kernels[t]).collect();
+                    let together = Together::new(&specs, rows)?;
+                    Some(Packed::several(n, specs.len(), |i, out| together.row(i, out)))
+                };
+                match &absent {
+                    Some(absent) => assembly.add_imputed(&batch, absent, rows.missing())?,
+                    None => assembly.add(&batch, &together)?,
+                }
+            }
+            if !text.is_empty() {
                 continue;
             }
             let scope = Numeric::of(rows, columns);
+            for &t in members.iter().filter(|&&t| matches!(kernels[t].function, Function::Sigmoid { .. })) {
+                check::positive_semidefinite(
+                    &kernels[t].points(rows).block(&kernels[t].points(rows)),
+                    &kernels[t].name,
+                )?;
+            }
             let mut pairs: Vec<Pair> = members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
             pairs.sort_unstable();
             pairs.dedup();
@@ -409,7 +463,10 @@ impl GramSet {
                     .collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
                     of_pair.iter().zip(&raws).map(|(&t, r)| (t, kernels[t].name.as_str(), r as &dyn Raw)).collect();
-                add(&mut assembly, &batch)?;
+                match &absent {
+                    Some(absent) => assembly.add_imputed(&batch, absent, rows.missing())?,
+                    None => assembly.add(&batch, &|_| None)?,
+                }
             }
         }
         Ok(assembly.finish())
@@ -445,7 +502,7 @@ impl GramSet {
                 .enumerate()
                 .map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw))
                 .collect();
-            assembly.add(&batch).or_else(|e| {
+            assembly.add(&batch, &|_| None).or_else(|e| {
                 // An indefinite matrix may fail in its normalisation first; what is wrong with it is the better message.
                 kernels.iter().zip(&names[first..]).try_for_each(|(k, name)| check::positive_semidefinite(k, name))?;
                 Err(e)

@@ -3,7 +3,8 @@
 //! ```text
 //! bank   := group (";" group)*
 //! group  := kernel ("," kernel)* ["on" scope ("," scope)*]  |  ["bank"] ("auto" | "paper")
-//! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths)
+//! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths) | gauss(distance, widths)
+//!         | chi2[(gammas)] | intersection | sigmoid(slope, offset)
 //!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
 //!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
 //!         | precomputed | precomputed(view)
@@ -11,7 +12,7 @@
 //! ```
 //!
 //! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). Widths
-//! may be `auto`: around the median distance within the scope. String kernels read columns of text, one kernel for each column of the scope;
+//! may be `auto`: for `chi2` and `gauss` from the mean distance, for others around the median distance within the scope. String kernels read columns of text, one kernel for each column of the scope;
 //! alphabets are dna, rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`; without `c`, c = 1.
 //! `precomputed` reads kernel values computed elsewhere; `precomputed(name)` is `precomputed on view(name)`.
 //! `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is `rbf(auto), poly(1..3)` on all, and on each feature while
@@ -19,11 +20,13 @@
 
 use std::fmt;
 
-use super::Alphabet;
+use super::{Alphabet, Distance};
 use crate::Result;
 
 mod parser;
 mod resolve;
+
+pub(crate) use resolve::not_negative;
 
 /// What `paper` stands for: 13 kernels on all features and 13 on each.
 pub const PAPER: &str = "rbf(2^-3..2^6), poly(1..3) on all, each";
@@ -68,6 +71,14 @@ enum Family {
     },
     Rbf(Widths),
     Laplace(Widths),
+    /// Additive without factors.
+    Chi2(Option<Widths>),
+    Intersection,
+    Sigmoid {
+        slope: f64,
+        offset: f64,
+    },
+    Gauss(Distance, Widths),
     /// String kernels, one per length of words; `extra` is the number of mismatches, or the shift.
     Text {
         kind: TextKind,
@@ -190,6 +201,11 @@ impl fmt::Display for Family {
             Self::Poly { degrees, offset } => write!(f, "poly({}, {})", list(degrees, "|"), short(*offset)),
             Self::Rbf(widths) => write!(f, "rbf({widths})"),
             Self::Laplace(widths) => write!(f, "laplace({widths})"),
+            Self::Chi2(None) => f.write_str("chi2"),
+            Self::Chi2(Some(gammas)) => write!(f, "chi2({gammas})"),
+            Self::Intersection => f.write_str("intersection"),
+            Self::Sigmoid { slope, offset } => write!(f, "sigmoid({}, {})", short(*slope), short(*offset)),
+            Self::Gauss(distance, widths) => write!(f, "gauss({}, {widths})", distance.word()),
             Self::Text { kind, lengths, extra, alphabet } => {
                 write!(f, "{}({}", kind.word(), list(lengths, "|"))?;
                 if *extra > 0 || *kind == TextKind::Mismatch {
@@ -252,7 +268,8 @@ mod tests {
         linalg::Matrix,
     };
 
-    const TEXTS: [&str; 11] = [
+    const TEXTS: [&str; 12] = [
+        "chi2, chi2(0.5|2^-3..2^1), intersection, sigmoid(0.1, -1) on all; gauss(hellinger, auto), gauss(l2, 1|2), chi2(auto)",
         "spectrum(1..3), wd(1..20, shift = 2, dna), wdsum(5) on cols(a), each",
         "mismatch(3|5, 1, protein), spectrum(6, free), wd(2, 3), mismatch(2, m = 0) on view(v); rbf(1)",
         "auto",

@@ -13,7 +13,7 @@ mod strings;
 pub use features::Monomials;
 pub use function::Pair;
 pub use normalize::Normalizer;
-pub use points::{Numeric, Points};
+pub use points::{Numeric, Points, Together};
 pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Text};
 
 /// A kernel function of two feature vectors, or of two sequences.
@@ -39,6 +39,29 @@ pub enum Function {
         /// Positive.
         width: f64,
     },
+    /// Σ_j 2 x_j z_j / (x_j + z_j), of numbers that are not negative.
+    Chi2Sum,
+    /// exp(−gamma Σ_j (x_j − z_j)² / (x_j + z_j)), of numbers that are not negative.
+    Chi2 {
+        /// Positive.
+        gamma: f64,
+    },
+    /// Σ_j min(x_j, z_j), of numbers that are not negative.
+    Intersection,
+    /// tanh(slope ⟨x, z⟩ + offset); positive semidefinite on some data only, and refused on others.
+    Sigmoid {
+        /// Positive.
+        slope: f64,
+        /// Any number.
+        offset: f64,
+    },
+    /// exp(−distance(x, z) / width).
+    Gauss {
+        /// Of negative type, so that the kernel is positive semidefinite.
+        distance: Distance,
+        /// Positive.
+        width: f64,
+    },
     /// Of sequences.
     Text(Text),
     /// Values computed elsewhere: column j of the kernel is its value against training row j.
@@ -61,6 +84,42 @@ pub enum Indefinite {
     Clip,
     /// Negative eigenvalues change their sign; values of new rows are reflected likewise.
     Flip,
+}
+
+/// How far two rows of numbers lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distance {
+    /// ‖x − z‖₁
+    L1,
+    /// ‖x − z‖, not squared.
+    L2,
+    /// Σ_j (x_j − z_j)² / (x_j + z_j), of numbers that are not negative.
+    Chi2,
+    /// Σ_j (√x_j − √z_j)², of numbers that are not negative.
+    Hellinger,
+}
+
+impl Distance {
+    /// All of them with their words.
+    pub const ALL: [(Self, &'static str); 4] =
+        [(Self::L1, "l1"), (Self::L2, "l2"), (Self::Chi2, "chi2"), (Self::Hellinger, "hellinger")];
+
+    /// Its word in the kernel language.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(d, _)| *d == self).map_or("", |(_, word)| word)
+    }
+}
+
+impl Function {
+    /// Is it defined for numbers that are not negative, and for no others?
+    pub fn needs_non_negative(self) -> bool {
+        use Distance::{Chi2, Hellinger};
+        matches!(
+            self,
+            Self::Chi2Sum | Self::Chi2 { .. } | Self::Intersection | Self::Gauss { distance: Chi2 | Hellinger, .. }
+        )
+    }
 }
 
 /// One base kernel, fully resolved: what the model file stores.

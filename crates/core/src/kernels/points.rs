@@ -2,11 +2,36 @@
 
 use std::borrow::Cow;
 
-use super::{Function, KernelSpec, Pair, strings::Encoded};
+use super::{
+    Distance, Function, KernelSpec, Pair, Text,
+    strings::{Encoded, Family},
+};
 use crate::{
     data::{Rows, Sparse, merged_sum},
     linalg::Matrix,
 };
+
+/// Kernels of sequences whose values come from one pass over pairs of rows: weighted degree kernels of all degrees.
+pub struct Together(Family);
+
+impl Together {
+    /// `None` unless these kernels go together.
+    pub fn new(kernels: &[&KernelSpec], rows: &Rows) -> Option<Self> {
+        let texts: Option<Vec<Text>> = kernels
+            .iter()
+            .map(|k| match k.function {
+                Function::Text(text) if k.columns == kernels[0].columns => Some(text),
+                _ => None,
+            })
+            .collect();
+        Family::new(&texts?, rows.sequence(*kernels.first()?.columns.first()?)?).map(Self)
+    }
+
+    /// `out[t][j]` = k_t(x_i, x_j) for the first rows.
+    pub fn row(&self, i: usize, out: &mut [&mut [f64]]) {
+        self.0.row(i, out);
+    }
+}
 
 /// Rows prepared for one kernel. Both sides of a kernel value are prepared by the same kernel.
 #[derive(Debug, Clone)]
@@ -57,12 +82,13 @@ impl Numeric {
 
     fn sparse_pair(&self, pair: Pair, i: usize, other: &Self, j: usize) -> f64 {
         let (Some(x), Some(z)) = (&self.sparse, &other.sparse) else { return 0.0 };
-        let (x, z) = (x.row(i), z.row(j));
-        match pair {
-            Pair::Product => merged_sum(x, z, |a, b| a * b),
-            Pair::SquaredDistance => merged_sum(x, z, |a, b| (a - b) * (a - b)),
-            Pair::L1Distance => merged_sum(x, z, |a, b| (a - b).abs()),
-        }
+        merged_sum(x.row(i), z.row(j), |a, b| pair.term(a, b))
+    }
+
+    /// How far rows i and j lie apart.
+    pub fn distance(&self, distance: Distance, i: usize, j: usize) -> f64 {
+        let value = self.pair(distance.pair(), i, self, j);
+        if distance == Distance::L2 { value.sqrt() } else { value }
     }
 
     /// `out[j]` = the pair's value for row i and row j of `other`, for its first rows.
@@ -123,6 +149,14 @@ impl Points {
         match &self.body {
             Body::Numbers(x) => Some(x.to_dense()),
             Body::Text(_) => None,
+        }
+    }
+
+    /// A bound on the rank of the kernel matrix of these rows, where one is at hand; `enough` stands for all that is larger.
+    pub fn rank_bound(&self, enough: usize) -> Option<usize> {
+        match &self.body {
+            Body::Numbers(_) => None,
+            Body::Text(x) => Some(x.rank_bound(enough)),
         }
     }
 

@@ -163,6 +163,14 @@ impl Text {
         }
     }
 
+    /// What weighted degree kernels have in common that share a pass over pairs: shift and letters. `None` for others.
+    pub fn family(self) -> Option<(u32, Alphabet)> {
+        match self {
+            Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => Some((shift, alphabet)),
+            Self::Spectrum { .. } | Self::Mismatch { .. } => None,
+        }
+    }
+
     /// Words within the mismatches of one word; `None` where the alphabet has no size.
     pub(super) fn neighbours(self) -> Option<f64> {
         let Self::Mismatch { k, m, alphabet } = self else { return Some(1.0) };
@@ -181,16 +189,21 @@ impl Text {
         match self {
             Self::Spectrum { k, alphabet } => Encoded::Counts(Counts::spectrum(sequences, k, alphabet)),
             Self::Mismatch { k, m, alphabet } => Encoded::Counts(Counts::mismatch(sequences, k, m, alphabet)),
-            Self::Wd { degree, shift, alphabet } => {
-                let mut weights = vec![0.0; degree as usize];
-                weights[degree as usize - 1] = 1.0;
-                Encoded::Planes(Planes::new(sequences, alphabet), Weighting { weights, shift })
+            Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => {
+                Encoded::Planes(Planes::new(sequences, alphabet), Weighting { weights: self.weights(), shift })
             }
-            Self::WdSum { degree, shift, alphabet } => {
+        }
+    }
+
+    /// What a match of each degree counts in a weighted degree kernel.
+    fn weights(self) -> Vec<f64> {
+        match self {
+            Self::Wd { degree, .. } => (1..=degree).map(|k| f64::from(k == degree)).collect(),
+            Self::WdSum { degree, .. } => {
                 let d = f64::from(degree);
-                let weights = (1..=degree).map(|k| 2.0 * (d - f64::from(k) + 1.0) / (d * (d + 1.0))).collect();
-                Encoded::Planes(Planes::new(sequences, alphabet), Weighting { weights, shift })
+                (1..=degree).map(|k| 2.0 * (d - f64::from(k) + 1.0) / (d * (d + 1.0))).collect()
             }
+            Self::Spectrum { .. } | Self::Mismatch { .. } => Vec::new(),
         }
     }
 }
@@ -200,6 +213,47 @@ impl Text {
 pub(super) struct Weighting {
     weights: Vec<f64>,
     shift: u32,
+}
+
+impl Weighting {
+    fn value(&self, counts: &[f64]) -> f64 {
+        // A single degree is the last one.
+        match self.weights.split_last() {
+            Some((last, rest)) if rest.iter().all(|w| *w == 0.0) => last * counts[rest.len()],
+            _ => self.weights.iter().zip(counts).map(|(w, c)| w * c).sum(),
+        }
+    }
+}
+
+/// Weighted degree kernels that share letters and shift: one pass over a pair of sequences gives the matches of all degrees.
+pub(super) struct Family {
+    planes: Planes,
+    weightings: Vec<Weighting>,
+}
+
+impl Family {
+    /// `None` unless these kernels are such a family.
+    pub fn new(kernels: &[Text], sequences: &Sequences) -> Option<Self> {
+        let (first, mut weightings) = (kernels.first()?, Vec::new());
+        for kernel in kernels {
+            let (Text::Wd { shift, .. } | Text::WdSum { shift, .. }) = *kernel else { return None };
+            if kernel.alphabet() != first.alphabet() {
+                return None;
+            }
+            weightings.push(Weighting { weights: kernel.weights(), shift });
+        }
+        let same = weightings.iter().all(|w| w.shift == weightings[0].shift);
+        same.then(|| Self { planes: Planes::new(sequences, first.alphabet()), weightings })
+    }
+
+    /// `out[t][j]` = k_t(sequence i, sequence j) for the first sequences.
+    pub fn row(&self, i: usize, out: &mut [&mut [f64]]) {
+        let degrees = self.weightings.iter().map(|w| w.weights.len()).max().unwrap_or(0);
+        let m = out.first().map_or(0, |o| o.len());
+        self.planes.row(i, (&self.planes, m), degrees, self.weightings[0].shift, |j, counts| {
+            out.iter_mut().zip(&self.weightings).for_each(|(o, w)| o[j] = w.value(counts));
+        });
+    }
 }
 
 /// Sequences as one string kernel sees them.
@@ -218,11 +272,29 @@ impl Encoded {
         }
     }
 
+    /// A bound on the rank of the kernel matrix, or `enough` where it is larger than that.
+    pub fn rank_bound(&self, enough: usize) -> usize {
+        match self {
+            Self::Counts(c) => c.features().min(enough),
+            Self::Planes(p, how) => {
+                let degrees = how.weights.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(k, _)| k + 1);
+                degrees.map(|degree| p.features(degree, enough)).sum::<usize>().min(enough)
+            }
+        }
+    }
+
     /// k(x, x).
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
             Self::Counts(c) => c.diagonal(),
-            Self::Planes(p, how) => (0..p.len()).map(|i| p.value(i, p, i, how, &mut Vec::new())).collect(),
+            Self::Planes(p, how) => {
+                let own = |i: usize| {
+                    let mut value = 0.0;
+                    p.row(i, (&p.select(i), 1), how.weights.len(), how.shift, |_, counts| value = how.value(counts));
+                    value
+                };
+                (0..p.len()).map(own).collect()
+            }
         }
     }
 
@@ -231,8 +303,8 @@ impl Encoded {
         match (self, other) {
             (Self::Counts(own), Self::Counts(other)) => own.row(i, other, out),
             (Self::Planes(own, how), Self::Planes(other, _)) => {
-                let mut scratch = Vec::new();
-                out.iter_mut().enumerate().for_each(|(j, o)| *o = own.value(i, other, j, how, &mut scratch));
+                let all = (other, out.len());
+                own.row(i, all, how.weights.len(), how.shift, |j, counts| out[j] = how.value(counts));
             }
             // One kernel encodes both sides in one way.
             _ => out.fill(f64::NAN),

@@ -95,7 +95,8 @@ impl Prepared {
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
         warnings.extend_from_slice(grams.notes());
-        let input = Input::Table { columns: raw.columns().to_vec(), standardizer, kernels };
+        let texts = raw.rows().sequences().len();
+        let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
         let table = Some(scaled.rows().clone());
         Ok(Self { samples, grams, input, table, plan, budget, terms_of: spec.clone(), warnings, began })
     }

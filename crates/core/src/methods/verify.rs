@@ -382,8 +382,8 @@ fn close(a: f64, b: f64) -> bool {
 
 fn same_input(stored: &Input, now: &Input) -> Result<()> {
     let (
-        Input::Table { columns, standardizer, kernels },
-        Input::Table { columns: new_columns, standardizer: new_standardizer, kernels: new_kernels },
+        Input::Table { columns, standardizer, kernels, .. },
+        Input::Table { columns: new_columns, standardizer: new_standardizer, kernels: new_kernels, .. },
     ) = (stored, now)
     else {
         return Err(Error::data(
@@ -422,7 +422,9 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
 fn same_function(a: Function, b: Function) -> bool {
     match (a, b) {
         (Function::Rbf { width: a }, Function::Rbf { width: b })
-        | (Function::Laplace { width: a }, Function::Laplace { width: b }) => close(a, b),
+        | (Function::Laplace { width: a }, Function::Laplace { width: b })
+        | (Function::Chi2 { gamma: a }, Function::Chi2 { gamma: b }) => close(a, b),
+        (Function::Gauss { distance: p, width: a }, Function::Gauss { distance: q, width: b }) => p == q && close(a, b),
         _ => a == b,
     }
 }

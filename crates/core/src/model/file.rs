@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     Certificate, Input, Machine, Model, Predictor, Task,
     predictor::{Decision, Term, TermBasis, TermHeader},
-    text_columns,
 };
 use crate::{
     Error, Result,
@@ -366,21 +365,19 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
 
 /// The stored training rows; none for ready-made kernels.
 fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
-    let Input::Table { kernels, .. } = &header.input else { return Ok(Rows::default()) };
-    let text = text_columns(kernels);
-    let sequences = header.columns.iter().filter(|c| text.contains(c)).count();
-    let wrong =
-        |k: &KernelSpec| if k.reads_text() { k.columns.len() != 1 } else { k.columns.iter().any(|c| text.contains(c)) };
+    let Input::Table { kernels, columns, texts, .. } = &header.input else { return Ok(Rows::default()) };
+    let width = header.plan.columns(columns)?.len();
+    let first_text = width.checked_sub(*texts).ok_or_else(|| broken("it has more texts than columns"))?;
+    let wrong = |k: &KernelSpec| {
+        let alone = !k.reads_text() || k.columns.len() == 1;
+        !alone || k.columns.iter().any(|c| *c >= width || (*c >= first_text) != k.reads_text())
+    };
+    if kernels.iter().any(wrong) || !header.columns.is_sorted_by(|a, b| a < b) {
+        return Err(broken("a kernel reads a column that it cannot read"));
+    }
+    let sequences = header.columns.iter().filter(|c| **c >= first_text).count();
     let first_sparse = header.sparse_start.unwrap_or(usize::MAX);
-    let in_order = header.columns.is_sorted_by(|a, b| a < b)
-        && header.columns.is_sorted_by_key(|c| (*c >= first_sparse, text.contains(c)));
-    if kernels.iter().any(wrong) || !in_order {
-        return Err(broken("a kernel reads a column of the wrong kind"));
-    }
-    let sparse = header.columns.iter().filter(|c| **c >= first_sparse).count();
-    if text.iter().any(|c| *c >= first_sparse) {
-        return Err(broken("a column is both text and sparse"));
-    }
+    let sparse = header.columns.iter().filter(|c| (first_sparse..first_text).contains(c)).count();
     let numbers = Matrix::new(row_ids.len(), header.columns.len() - sequences - sparse, tensors.take_f64("rows")?)?;
     let read = |k: usize| {
         let text = tensors.take_text(&format!("sequences.{k}"))?;

@@ -3,7 +3,7 @@
 mod file;
 mod predictor;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     data::{Dataset, Standardizer, Target},
     gram::Stack,
-    kernels::KernelSpec,
+    kernels::{KernelSpec, language},
     linalg::Matrix,
     trace::{IterRecord, Status, relative_gap},
 };
@@ -127,8 +127,11 @@ impl Scheme {
 pub enum Input {
     /// A table of these columns.
     Table {
-        /// Every feature column of the training data, in order.
+        /// Every feature column of the training data, in order: numbers, then text.
         columns: Vec<String>,
+        /// How many of them, at the end, hold text.
+        #[serde(default)]
+        texts: usize,
         /// Applied before any kernel.
         standardizer: Option<Standardizer>,
         /// The base kernels.
@@ -249,7 +252,7 @@ impl Model {
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
     /// (extra columns are ignored), by position where the data have generated names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
-        let Input::Table { columns, standardizer, kernels } = &self.input else {
+        let Input::Table { columns, texts, standardizer, kernels } = &self.input else {
             return Err(Error::data(
                 "model",
                 "it was fitted on ready-made kernels",
@@ -271,9 +274,10 @@ impl Model {
         let used = self.predictor.columns();
         let position = columns_of(data, columns, used)?;
         let ready_made = data.rows().gather(&columns_of(data, columns, self.predictor.gram_columns())?, &[]);
-        let text = text_columns(kernels);
+        let first_text = columns.len() - texts;
+        let is_text = |j: usize| j >= first_text;
         for (&j, &at) in used.iter().zip(&position) {
-            let (need, have) = (text.contains(&j), data.rows().sequence(at).is_some());
+            let (need, have) = (is_text(j), data.rows().sequence(at).is_some());
             if need != have {
                 let kind = |text: bool| if text { "text" } else { "numbers" };
                 return Err(Error::data(
@@ -283,12 +287,23 @@ impl Model {
                 ));
             }
         }
-        let plain = used.partition_point(|&j| j < self.predictor.sparse_start());
-        let mut x = data.rows().gather(&position[..plain], &position[plain..]);
+        let is_sparse = |j: &usize| (self.predictor.sparse_start()..first_text).contains(j);
+        let places = |sparse: bool| -> Vec<usize> {
+            used.iter().zip(&position).filter(|(j, _)| is_sparse(j) == sparse).map(|(_, at)| *at).collect()
+        };
+        let mut x = data.rows().gather(&places(false), &places(true));
         if let Some(s) = standardizer {
-            let pick = |v: &[f64]| used[..plain].iter().filter(|j| !text.contains(j)).map(|&j| v[j]).collect();
+            let dense = used.iter().filter(|j| !is_text(**j) && !is_sparse(j));
+            let pick = |v: &[f64]| dense.clone().map(|&j| v[j]).collect();
             let numbers = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
             x = x.with_numbers(numbers);
+        }
+        let names: Vec<String> = used.iter().map(|&j| columns[j].clone()).collect();
+        for spec in self.predictor.kernels().into_iter().map(|k| &kernels[k]) {
+            if spec.function.needs_non_negative() {
+                let places: Vec<usize> = spec.columns.iter().map(|c| used.partition_point(|u| u < c)).collect();
+                language::not_negative(spec.function, &x, &places, &names)?;
+            }
         }
         Ok(self.predictor.evaluate_with(kernels, &x, &ready_made))
     }
@@ -375,11 +390,6 @@ impl Model {
 fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
     largest + values.map(|v| (v - largest).exp()).sum::<f64>().ln()
-}
-
-/// Columns that hold sequences: those that a kernel of sequences reads.
-fn text_columns(kernels: &[KernelSpec]) -> HashSet<usize> {
-    kernels.iter().filter(|k| k.reads_text()).flat_map(|k| k.columns.iter().copied()).collect()
 }
 
 /// Where in `data` the training columns `used` stand.

@@ -184,6 +184,14 @@ impl Predictor {
         self.sparse_start
     }
 
+    /// Kernels with a weight in any machine, ascending.
+    pub fn kernels(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.decisions.iter().flat_map(|d| d.terms.iter().map(|t| t.kernel)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Training rows that are kept, by index.
     pub fn row_ids(&self) -> &[usize] {
         &self.row_ids

@@ -3,15 +3,28 @@
 use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, TextKind, WIDTHS, Widths};
 use crate::{
     Error, Result,
-    kernels::{Alphabet, MAX_SHIFT, MAX_WORD},
+    kernels::{Alphabet, Distance, MAX_SHIFT, MAX_WORD},
 };
 
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, spectrum, mismatch, wd, wdsum, precomputed)";
-const NOW: [&str; 9] = ["linear", "poly", "rbf", "laplace", "precomputed", "spectrum", "mismatch", "wd", "wdsum"];
-const LATER: [&str; 3] = ["chi2", "intersection", "sigmoid"];
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid; of text: spectrum, mismatch, wd, wdsum; precomputed)";
+const NOW: [&str; 13] = [
+    "linear",
+    "poly",
+    "rbf",
+    "laplace",
+    "gauss",
+    "chi2",
+    "intersection",
+    "sigmoid",
+    "spectrum",
+    "mismatch",
+    "wd",
+    "wdsum",
+    "precomputed",
+];
 const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
 
 pub(super) fn bank(text: &str) -> Result<Bank> {
@@ -35,6 +48,9 @@ struct Rule {
 const DEGREE: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x), text: "a degree (an integer from 1 to 20)" };
 const WIDTH: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
+const GAMMA: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a factor (a positive number, or `auto`)" };
+const SLOPE: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
+const ANY: Rule = Rule { holds: |x| x.abs() <= 1e150, text: "a number" };
 const OFFSET: Rule = Rule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
 const BASE: Rule = Rule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
 const EXPONENT: Rule = Rule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
@@ -125,8 +141,6 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Family::Poly { degrees, offset })
             }
-            "rbf" => self.widths().map(Family::Rbf),
-            "laplace" => self.widths().map(Family::Laplace),
             "precomputed" => {
                 if !self.eat("(") {
                     return Ok(Family::Precomputed(None));
@@ -135,11 +149,37 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Family::Precomputed(Some(name)))
             }
+            "rbf" => self.bracketed(&WIDTH).map(Family::Rbf),
+            "laplace" => self.bracketed(&WIDTH).map(Family::Laplace),
+            "chi2" => {
+                let at = self.skip_space();
+                let given = self.chars.get(at) == Some(&'(');
+                Ok(Family::Chi2(if given { Some(self.bracketed(&GAMMA)?) } else { None }))
+            }
+            "intersection" => Ok(Family::Intersection),
+            "sigmoid" => {
+                self.expect("(")?;
+                let slope = self.number(&SLOPE)?.value;
+                self.expect(",")?;
+                let offset = self.number(&ANY)?.value + 0.0;
+                self.expect(")")?;
+                Ok(Family::Sigmoid { slope, offset })
+            }
+            "gauss" => {
+                self.expect("(")?;
+                let at = self.skip_space();
+                let word = self.word();
+                let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word) else {
+                    self.at = at;
+                    return self.expected("a distance (l1, l2, chi2, hellinger)");
+                };
+                self.expect(",")?;
+                let widths = self.widths(&WIDTH)?;
+                self.expect(")")?;
+                Ok(Family::Gauss(distance, widths))
+            }
             word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
                 self.text_kernel(kind)
-            }
-            later if LATER.contains(&later) => {
-                self.error(start, format!("the kernel `{later}` is not available in this version; expected {KERNELS}"))
             }
             _ => {
                 self.at = start;
@@ -194,11 +234,15 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn widths(&mut self) -> Result<Widths> {
+    fn bracketed(&mut self, rule: &Rule) -> Result<Widths> {
         self.expect("(")?;
-        let widths = if self.eat_word("auto") { Widths::Auto } else { Widths::Given(self.numbers(&WIDTH)?) };
+        let widths = self.widths(rule)?;
         self.expect(")")?;
         Ok(widths)
+    }
+
+    fn widths(&mut self, rule: &Rule) -> Result<Widths> {
+        Ok(if self.eat_word("auto") { Widths::Auto } else { Widths::Given(self.numbers(rule)?) })
     }
 
     fn scope(&mut self) -> Result<Scope> {
@@ -414,14 +458,13 @@ mod tests {
     #[test]
     fn errors_point_at_the_character() {
         for (text, at, part) in [
-            (
-                "",
-                0,
-                "expected a kernel (linear, poly, rbf, laplace, spectrum, mismatch, wd, wdsum), found the end of the text",
-            ),
+            ("", 0, "mismatch, wd, wdsum), found the end of the text"),
             ("foo(1)", 0, "wd, wdsum), found `foo`"),
             ("linear; ", 8, "found the end"),
-            ("linear, chi2(1)", 8, "`chi2` is not available in this version"),
+            ("linear, precomputed(k)", 8, "`precomputed` is not available in this version"),
+            ("chi2(0)", 5, "a factor (a positive number, or `auto`), found `0`"),
+            ("sigmoid(1)", 9, "expected `,`"),
+            ("gauss(l3, 1)", 6, "a distance (l1, l2, chi2, hellinger), found `l3`"),
             ("rbf 1", 4, "expected `(`, found `1`"),
             ("rbf(1", 5, "expected `)`, found the end"),
             ("rbf()", 4, "expected a width (a positive number, or `auto`), found `)`"),

@@ -6,7 +6,7 @@ use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, TextKind, WI
 use crate::{
     Error, Result,
     data::{Dataset, Rows, csv::nearest},
-    kernels::{Alphabet, Function, Indefinite, KernelSpec, Numeric, Pair, Text, strings::MAX_NEIGHBOURS},
+    kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
 
 /// `auto` looks at single features up to this many of them.
@@ -48,6 +48,7 @@ impl Bank {
                         let place = *places.entry(columns.clone()).or_insert(next);
                         for family in &kernels {
                             for function in family.functions(data, &columns, &label)? {
+                                not_negative(function, data.rows(), &columns, data.columns())?;
                                 // The text of a function says all about it.
                                 let written = written(function);
                                 if seen.insert((place, written.clone())) {
@@ -67,7 +68,7 @@ impl Bank {
 
 /// Text that no kernel reads is a mistake more often than not: a name, an id, a category that should have been encoded.
 fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
-    let d = data.features().cols();
+    let d = data.rows().text_start();
     for (at, sequences) in data.rows().sequences().iter().enumerate() {
         if !specs.iter().any(|k| k.columns.contains(&(d + at))) {
             let text = sequences.get(0);
@@ -96,11 +97,14 @@ impl Group {
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear | Self::Precomputed(_) => 1,
+            Self::Linear | Self::Intersection | Self::Sigmoid { .. } | Self::Precomputed(_) => 1,
+            Self::Chi2(None | Some(Widths::Auto)) | Self::Gauss(_, Widths::Auto) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
             Self::Poly { degrees: list, .. }
             | Self::Rbf(Widths::Given(list))
             | Self::Laplace(Widths::Given(list))
+            | Self::Chi2(Some(Widths::Given(list)))
+            | Self::Gauss(_, Widths::Given(list))
             | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
         }
     }
@@ -117,6 +121,25 @@ impl Family {
         let x = data.rows();
         Ok(match self {
             Self::Precomputed(_) => Vec::new(),
+            Self::Intersection => vec![Function::Intersection],
+            Self::Sigmoid { slope, offset } => vec![Function::Sigmoid { slope: *slope, offset: *offset }],
+            Self::Chi2(None) => vec![Function::Chi2Sum],
+            Self::Chi2(Some(Widths::Given(list))) => {
+                list.iter().flat_map(Numbers::values).map(|gamma| Function::Chi2 { gamma }).collect()
+            }
+            Self::Chi2(Some(Widths::Auto)) => {
+                let gamma = automatic(label, 1.0 / mean_distance(x, columns, Distance::Chi2))?;
+                vec![Function::Chi2 { gamma }]
+            }
+            Self::Gauss(distance, Widths::Given(list)) => list
+                .iter()
+                .flat_map(Numbers::values)
+                .map(|width| Function::Gauss { distance: *distance, width })
+                .collect(),
+            Self::Gauss(distance, Widths::Auto) => {
+                let width = automatic(label, mean_distance(x, columns, *distance))?;
+                vec![Function::Gauss { distance: *distance, width }]
+            }
             Self::Text { kind, lengths, extra, alphabet } => {
                 let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
                 let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
@@ -129,15 +152,45 @@ impl Family {
                 degrees.iter().flat_map(Numbers::values).map(poly).collect()
             }
             Self::Rbf(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, Pair::SquaredDistance))?;
+                let widths = widths.values(label, || median_distance(x, columns, Distance::L2))?;
                 widths.into_iter().map(|width| Function::Rbf { width }).collect()
             }
             Self::Laplace(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, Pair::L1Distance))?;
+                let widths = widths.values(label, || median_distance(x, columns, Distance::L1))?;
                 widths.into_iter().map(|width| Function::Laplace { width }).collect()
             }
         })
     }
+}
+
+/// Rounded before use, so that the number a name shows is the number itself.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+fn automatic(label: &str, value: f64) -> Result<f64> {
+    let value = rounded(value);
+    if WIDTHS.contains(&value) {
+        return Ok(value);
+    }
+    let problem = format!("the mean distance gives {value:e}, no scale for an automatic width");
+    Err(Error::data(format!("kernels on {label}"), problem, "write the width"))
+}
+
+/// Histogram kernels are for counts, shares and other numbers that are not negative.
+pub(crate) fn not_negative(function: Function, x: &Rows, columns: &[usize], names: &[String]) -> Result<()> {
+    if !function.needs_non_negative() {
+        return Ok(());
+    }
+    let absent = x.absent(columns);
+    let here = |i: &usize| absent.as_ref().is_none_or(|a| !a[*i]);
+    let negative = |i: usize| columns.iter().find(|&&j| x.value(i, j) < 0.0).map(|&j| (i, j));
+    let Some((i, j)) = (0..x.len()).filter(here).find_map(negative) else { return Ok(()) };
+    Err(Error::data(
+        format!("column `{}`", names[j]),
+        format!("row {} is {}, and {} is for numbers that are not negative", i + 1, x.value(i, j), written(function)),
+        "switch standardisation off if the numbers themselves are not negative, or use another kernel",
+    ))
 }
 
 fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Result<Text> {
@@ -174,8 +227,7 @@ impl Widths {
             Self::Given(list) => Ok(list.iter().flat_map(Numbers::values).collect()),
             Self::Auto => {
                 let median = median();
-                // Rounded before use, so that the width a name shows is the width itself.
-                let widths = AUTO_FACTORS.map(|f| format!("{:.3e}", f * median).parse().unwrap_or(f * median));
+                let widths = AUTO_FACTORS.map(|f| rounded(f * median));
                 if widths.iter().all(|&w| WIDTHS.contains(&w)) {
                     return Ok(widths.into());
                 }
@@ -208,8 +260,7 @@ impl Scope {
         let features = data.feature_columns();
         let counted: Vec<usize> = (0..all.len()).filter(|c| !data.rows().is_ready(&[*c])).collect();
         let d = features.len();
-        let first_text = data.features().cols();
-        let texts = first_text..first_text + data.rows().sequences().len();
+        let texts = data.rows().text_start()..all.len();
         let single = |j: usize| Place { columns: vec![j], label: quoted(&all[j]) };
         let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
         if text && texts.is_empty() {
@@ -347,21 +398,33 @@ fn unknown(what: &str, name: &str, names: &[String]) -> Error {
     Error::data(format!("{what} `{name}`"), "is not in the data", format!("choose one of {}", nearest(name, names)))
 }
 
-/// The median over pairs of at most `MEDIAN_ROWS` evenly strided rows that have these columns; where most rows coincide, the mean over
-/// those pairs that differ; 1 where none does.
-fn median_distance(x: &Rows, columns: &[usize], pair: Pair) -> f64 {
+/// At most `MEDIAN_ROWS` evenly strided rows that have these columns.
+fn some_rows(x: &Rows, columns: &[usize]) -> Numeric {
     let absent = x.absent(columns);
     let present: Vec<usize> = (0..x.len()).filter(|&i| absent.as_ref().is_none_or(|a| !a[i])).collect();
     let n = present.len().min(MEDIAN_ROWS);
     let rows: Vec<usize> = (0..n).map(|i| present[i * present.len() / n]).collect();
-    let points = Numeric::of(&x.select_rows(&rows), columns);
-    let distance = |i: usize, j: usize| {
-        let value = points.pair(pair, i, &points, j);
-        if pair == Pair::SquaredDistance { value.sqrt() } else { value }
-    };
+    Numeric::of(&x.select_rows(&rows), columns)
+}
+
+/// The mean over pairs of [`some_rows`]; 1 where no two of them differ.
+fn mean_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
+    let points = some_rows(x, columns);
+    let n = points.rows();
+    let mut sum = 0.0;
+    for i in 0..n {
+        sum += (0..i).map(|j| points.distance(distance, i, j)).sum::<f64>();
+    }
+    if sum > 0.0 { 2.0 * sum / (n * (n - 1)) as f64 } else { 1.0 }
+}
+
+/// The median over pairs of [`some_rows`]; where most rows coincide, the mean over those pairs that differ; 1 where none does.
+fn median_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
+    let points = some_rows(x, columns);
+    let n = points.rows();
     let mut distances = Vec::with_capacity(n * n.saturating_sub(1) / 2);
     for i in 0..n {
-        distances.extend((0..i).map(|j| distance(i, j)));
+        distances.extend((0..i).map(|j| points.distance(distance, i, j)));
     }
     if distances.is_empty() {
         return 1.0;
@@ -384,6 +447,11 @@ fn written(function: Function) -> String {
         Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
         Function::Rbf { width } => format!("rbf({})", short(width)),
         Function::Laplace { width } => format!("laplace({})", short(width)),
+        Function::Chi2Sum => "chi2".into(),
+        Function::Chi2 { gamma } => format!("chi2({})", short(gamma)),
+        Function::Intersection => "intersection".into(),
+        Function::Sigmoid { slope, offset } => format!("sigmoid({}, {})", short(slope), short(offset)),
+        Function::Gauss { distance, width } => format!("gauss({}, {})", distance.word(), short(width)),
         Function::Text(text) => {
             let (kind, length, extra) = match text {
                 Text::Spectrum { k, .. } => (TextKind::Spectrum, k, 0),

@@ -90,6 +90,11 @@ impl Counts {
         self.by_row.start.len() - 1
     }
 
+    /// Different words: at least the rank of the kernel.
+    pub fn features(&self) -> usize {
+        self.keys.len()
+    }
+
     pub fn diagonal(&self) -> Vec<f64> {
         let square = |&(_, count): &(u32, u32)| f64::from(count).powi(2);
         (0..self.len()).map(|i| self.by_row.get(i).iter().map(square).sum()).collect()

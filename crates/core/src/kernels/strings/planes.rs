@@ -2,7 +2,7 @@
 //! positions are compared at once, and the matches of all degrees follow from those of degree 1: a run of k + 1 matches starts where two
 //! runs of k matches start at neighbouring positions.
 
-use super::{Alphabet, Weighting};
+use super::Alphabet;
 use crate::data::Sequences;
 
 /// Two bits per nucleotide, five per amino acid.
@@ -38,86 +38,155 @@ impl Planes {
         Self { planes: bits + 1, start, words }
     }
 
+    /// Different words of `degree` letters at different positions: at least the rank of the kernel of this degree. Stops at `enough`.
+    pub fn features(&self, degree: usize, enough: usize) -> usize {
+        let mut seen = std::collections::HashSet::new();
+        for i in 0..self.len() {
+            let x = self.sequence(i);
+            let letter = |l: usize| {
+                (0..x.planes).fold(0u32, |c, p| c << 1 | (x.words[p * x.width + l / 64] >> (l % 64) & 1) as u32)
+            };
+            let letters: Vec<u32> = (0..64 * x.width).map(letter).collect();
+            let known = 1 << (x.planes - 1);
+            for (l, word) in letters.windows(degree).enumerate().filter(|(_, w)| w.iter().all(|c| c & known != 0)) {
+                seen.insert((l, word.to_vec()));
+            }
+            if seen.len() >= enough {
+                break;
+            }
+        }
+        seen.len()
+    }
+
     pub fn len(&self) -> usize {
         self.start.len() - 1
     }
 
-    fn sequence(&self, i: usize) -> (&[u64], usize) {
+    /// Sequence i alone.
+    pub fn select(&self, i: usize) -> Self {
+        let words = self.words[self.start[i]..self.start[i + 1]].to_vec();
+        Self { planes: self.planes, start: vec![0, words.len()], words }
+    }
+
+    fn sequence(&self, i: usize) -> Side<'_> {
         let words = &self.words[self.start[i]..self.start[i + 1]];
-        (words, words.len() / self.planes)
+        Side { words, width: words.len() / self.planes, planes: self.planes }
     }
 
-    /// Weighted matches of all degrees between sequence i here and sequence j there.
-    pub fn value(&self, i: usize, other: &Self, j: usize, how: &Weighting, scratch: &mut Vec<u64>) -> f64 {
-        let mut value = 0.0;
-        self.each_degree(i, other, j, how.weights.len(), how.shift, scratch, |degree, factor, count| {
-            value += how.weights[degree - 1] * factor * f64::from(count);
-        });
-        value
-    }
-
-    /// Calls `visit(degree, factor of the shift, matches)` for every degree and shift that has matches.
-    pub fn each_degree(
+    /// Calls `visit(j, counts)` for the first `m` sequences of `other`: `counts[k - 1]` are the matches of degree k with sequence i here,
+    /// shifted ones by their factor.
+    pub fn row(
         &self,
         i: usize,
-        other: &Self,
-        j: usize,
+        (other, m): (&Self, usize),
         degrees: usize,
         shift: u32,
-        scratch: &mut Vec<u64>,
-        mut visit: impl FnMut(usize, f64, u32),
+        visit: impl FnMut(usize, &[f64]),
     ) {
-        let (x, z) = ((self.sequence(i), self.planes), (other.sequence(j), other.planes));
-        runs(matches(x, z, 0, scratch), degrees, |degree, count| visit(degree, 1.0, count));
-        for s in 1..=shift as usize {
-            let factor = 0.5 / (s as f64 + 1.0);
-            runs(matches(x, z, s, scratch), degrees, |degree, count| visit(degree, factor, count));
-            runs(matches(z, x, s, scratch), degrees, |degree, count| visit(degree, factor, count));
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("popcnt") {
+            // SAFETY: the processor has just been seen to have it.
+            return unsafe { self.row_popcnt(i, (other, m), degrees, shift, visit) };
+        }
+        self.row_plain(i, (other, m), degrees, shift, visit);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt")]
+    fn row_popcnt(
+        &self,
+        i: usize,
+        others: (&Self, usize),
+        degrees: usize,
+        shift: u32,
+        visit: impl FnMut(usize, &[f64]),
+    ) {
+        self.row_plain(i, others, degrees, shift, visit);
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // inlined into each instruction-set variant
+    fn row_plain(
+        &self,
+        i: usize,
+        (other, m): (&Self, usize),
+        degrees: usize,
+        shift: u32,
+        mut visit: impl FnMut(usize, &[f64]),
+    ) {
+        let x = self.sequence(i);
+        let (mut bits, mut counts) = (vec![0; x.width], vec![0.0; degrees]);
+        for j in 0..m {
+            let z = other.sequence(j);
+            counts.fill(0.0);
+            let width = matches(&x, &z, 0, &mut bits);
+            runs(&mut bits[..width], 1.0, &mut counts);
+            for s in 1..=shift as usize {
+                let factor = 0.5 / (s as f64 + 1.0);
+                let width = matches(&x, &z, s, &mut bits);
+                runs(&mut bits[..width], factor, &mut counts);
+                bits.resize(x.width.max(z.width), 0);
+                let width = matches(&z, &x, s, &mut bits);
+                runs(&mut bits[..width], factor, &mut counts);
+            }
+            visit(j, &counts);
         }
     }
 }
 
-type Side<'a> = ((&'a [u64], usize), usize);
+/// One sequence, plane by plane of `width` words.
+struct Side<'a> {
+    words: &'a [u64],
+    width: usize,
+    planes: usize,
+}
 
-/// Bit l: the letters x[l] and z[l + shift] are known and equal.
-fn matches<'a>(x: Side<'_>, z: Side<'_>, shift: usize, out: &'a mut Vec<u64>) -> &'a mut [u64] {
-    let (((x, x_width), x_planes), ((z, z_width), z_planes)) = (x, z);
-    let (skip, bit) = (shift / 64, shift % 64);
-    let width = x_width.min(z_width.saturating_sub(skip));
-    out.clear();
-    // Word w of a plane of z, moved down by the shift.
-    let moved = |plane: usize, w: usize| {
-        let at = plane * z_width + w + skip;
+impl Side<'_> {
+    /// Word w of a plane, moved down by `bit` < 64 positions.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn word(&self, plane: usize, w: usize, bit: usize) -> u64 {
+        let at = plane * self.width + w;
         if bit == 0 {
-            return z[at];
+            return self.words[at];
         }
-        let next = if w + skip + 1 < z_width { z[at + 1] } else { 0 };
-        z[at] >> bit | next << (64 - bit)
-    };
-    let shared = x_planes.min(z_planes);
-    for w in 0..width {
+        let next = if w + 1 < self.width { self.words[at + 1] } else { 0 };
+        self.words[at] >> bit | next << (64 - bit)
+    }
+}
+
+/// Bit l of `out`: the letters x[l] and z[l + shift] are known and equal. Returns the number of words written.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn matches(x: &Side<'_>, z: &Side<'_>, shift: usize, out: &mut [u64]) -> usize {
+    let (skip, bit) = (shift / 64, shift % 64);
+    let width = x.width.min(z.width.saturating_sub(skip));
+    let shared = x.planes.min(z.planes);
+    for (w, out) in out[..width].iter_mut().enumerate() {
         let mut differ = 0;
         for plane in 1..shared {
-            differ |= x[plane * x_width + w] ^ moved(plane, w);
+            differ |= x.word(plane, w, 0) ^ z.word(plane, w + skip, bit);
         }
         // Letters of higher codes than the other side has are different letters.
-        (shared..x_planes).for_each(|plane| differ |= x[plane * x_width + w]);
-        (shared..z_planes).for_each(|plane| differ |= moved(plane, w));
-        out.push(x[w] & moved(0, w) & !differ);
+        (shared..x.planes).for_each(|plane| differ |= x.word(plane, w, 0));
+        (shared..z.planes).for_each(|plane| differ |= z.word(plane, w + skip, bit));
+        *out = x.word(0, w, 0) & z.word(0, w + skip, bit) & !differ;
     }
-    out
+    width
 }
 
-/// Calls `visit(k, positions at which k matches in a row begin)` for k = 1, 2, … while there are any.
-fn runs(bits: &mut [u64], degrees: usize, mut visit: impl FnMut(usize, u32)) {
-    for k in 1..=degrees {
+/// `counts[k - 1]` += factor · positions at which k matches in a row begin, for k = 1, 2, … while there are any.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn runs(bits: &mut [u64], factor: f64, counts: &mut [f64]) {
+    for total in counts {
         let count: u32 = bits.iter().map(|w| w.count_ones()).sum();
         if count == 0 {
             return;
         }
-        visit(k, count);
+        *total += factor * f64::from(count);
         for w in 0..bits.len() {
-            let next = bits.get(w + 1).copied().unwrap_or(0);
+            let next = if w + 1 < bits.len() { bits[w + 1] } else { 0 };
             bits[w] &= bits[w] >> 1 | next << 63;
         }
     }

@@ -1,4 +1,4 @@
-//! Kernels of sequences: laws, storage, prediction of new sequences, what is refused.
+//! Kernels of sequences and of histograms: laws, storage, prediction of new rows, what is refused.
 
 use std::path::Path;
 
@@ -11,7 +11,10 @@ use mercer::{
     methods::MethodSpec,
     trace::Silent,
 };
-use mercer_testkit::strings::{all_string_kernels, naive_string_kernel, random_sequences};
+use mercer_testkit::{
+    histogram_functions, naive_kernel,
+    strings::{all_string_kernels, naive_string_kernel, random_sequences},
+};
 
 fn sequences(texts: &[String]) -> Rows {
     Rows::new(Matrix::default(), vec![Sequences::new("s", texts).unwrap()]).unwrap()
@@ -205,4 +208,107 @@ fn a_table_with_a_column_of_text_is_read_and_what_makes_no_sense_is_refused() {
     let text = table("s,y\nAA,u\nAC,v\n").dataset(&["y"], None).unwrap();
     let e = language::parse("linear; spectrum(1)").unwrap().resolve(&text).unwrap_err().to_string();
     assert!(e.contains("no numeric column"), "{e}");
+}
+
+/// Histograms of `cols` shares, some of them zero.
+fn histograms(n: usize, cols: usize, seed: u64) -> Matrix {
+    let mut rng = Rng::new(seed);
+    let mut share = || if rng.below(3) == 0 { 0.0 } else { rng.uniform() };
+    Matrix::new(n, cols, (0..n * cols).map(|_| share()).collect()).unwrap()
+}
+
+#[test]
+fn histogram_kernels_agree_with_their_naive_twin_and_are_positive_semidefinite() {
+    let mut rng = Rng::new(1);
+    for cols in [1, 4] {
+        let (x, z) = (histograms(25, cols, 2), histograms(7, cols, 3));
+        for f in histogram_functions() {
+            let (own, cross) = (f.block(&x, &x), f.block(&z, &x));
+            for i in 0..25 {
+                for j in 0..7 {
+                    let want = naive_kernel(f, z.row(j), x.row(i));
+                    assert!((cross[(j, i)] - want).abs() <= 1e-13 * want.max(1.0), "{f:?}");
+                }
+                assert!((0..25).all(|j| own[(i, j)] == own[(j, i)]), "{f:?}");
+            }
+            for _ in 0..20 {
+                let a: Vec<f64> = (0..25).map(|_| rng.normal()).collect();
+                let form: f64 = (0..25).map(|i| a[i] * dot(own.row(i), &a)).sum();
+                assert!(form >= -1e-12 * 25.0 * cols as f64, "{f:?}: {form}");
+            }
+        }
+    }
+}
+
+#[test]
+fn histogram_kernels_are_stored_normalised_and_predict_and_negative_numbers_are_refused() {
+    let n = 60;
+    let (mut x, mut new) = (histograms(n, 4, 5), histograms(11, 4, 6));
+    // A row without any share has k(x, x) = 0 and no place on the sphere.
+    (0..n).for_each(|i| x[(i, 0)] += 0.05);
+    (0..11).for_each(|i| new[(i, 0)] += 0.05);
+    let labels: Vec<usize> = (0..n).map(|i| usize::from(x[(i, 0)] + x[(i, 1)] > x[(i, 2)] + x[(i, 3)])).collect();
+    let (x, new) = (Dataset::new(x, vec![]).unwrap(), Dataset::new(new, vec![]).unwrap());
+    let y = Target::Classes { names: vec!["0".into(), "1".into()], labels };
+    let bank = "chi2, chi2(auto), intersection, gauss(chi2, auto), gauss(hellinger, 0.5), gauss(l2, 1)".to_string();
+    for normalize in
+        [Normalize::Trace, Normalize::Multiplicative, Normalize::Spherical, Normalize::Center, Normalize::None]
+    {
+        let spec = TrainSpec {
+            method: MethodSpec::named("uniform").unwrap(),
+            kernels: bank.clone(),
+            standardize: false,
+            normalize,
+            c: if normalize == Normalize::Trace { 60.0 } else { 1.0 },
+            ..TrainSpec::default()
+        };
+        let model = mercer::train(&x, &y, None, &spec, &mut Silent).unwrap();
+        let kernels = language::parse(&bank).unwrap().resolve(&x).unwrap();
+        let cross = gram_block(&new, Some(&x), &kernels, normalize).unwrap();
+        let (machine, decision) = (&model.machines[0], model.decision(&new).unwrap());
+        for i in 0..new.len() {
+            let term = |(k, w): (&Matrix, &f64)| {
+                let pairs = machine.support.iter().zip(&machine.dual_coef);
+                w * pairs.map(|(&j, a)| a * k[(i, j)]).sum::<f64>()
+            };
+            let want = machine.intercept + cross.iter().zip(&machine.weights).map(term).sum::<f64>();
+            assert!((decision[(i, 0)] - want).abs() < 1e-6 * want.abs().max(1.0), "{normalize:?}: {want}");
+        }
+        let below = Dataset::new(Matrix::new(1, 4, vec![0.1, -0.2, 0.0, 0.0]).unwrap(), vec![]).unwrap();
+        let e = model.decision(&below).unwrap_err().to_string();
+        assert!(e.contains("column `x2`: row 1 is -0.2") && e.contains("not negative"), "{e}");
+    }
+    let standardised = TrainSpec { kernels: "intersection".into(), ..TrainSpec::default() };
+    let e = mercer::train(&x, &y, None, &standardised, &mut Silent).unwrap_err().to_string();
+    assert!(e.contains("intersection is for numbers that are not negative; switch standardisation off"), "{e}");
+}
+
+/// exp(−d / mean d): the width of the CLMKL paper's image experiment.
+#[test]
+fn automatic_widths_of_chi2_are_the_mean_distance() {
+    let x = histograms(9, 3, 7);
+    let chi2 = |i: usize, j: usize| -naive_kernel(Function::Chi2 { gamma: 1.0 }, x.row(i), x.row(j)).ln();
+    let mean = (0..9).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| chi2(i, j)).sum::<f64>() / 36.0;
+    let data = Dataset::new(x.clone(), vec![]).unwrap();
+    let kernels = language::parse("chi2(auto), gauss(chi2, auto)").unwrap().resolve(&data).unwrap();
+    let (Function::Chi2 { gamma }, Function::Gauss { width, .. }) = (kernels[0].function, kernels[1].function) else {
+        panic!("{kernels:?}")
+    };
+    // Four digits, so that the name is the number.
+    assert!((gamma * mean - 1.0).abs() < 1e-3 && (width / mean - 1.0).abs() < 1e-3, "{gamma} {width} {mean}");
+}
+
+#[test]
+fn a_sigmoid_is_used_where_it_is_positive_semidefinite_and_refused_elsewhere() {
+    let mut rng = Rng::new(8);
+    let x = Matrix::new(30, 2, (0..60).map(|_| rng.normal()).collect()).unwrap();
+    let labels = (0..30).map(|i| usize::from(x[(i, 0)] > 0.0)).collect();
+    let (x, y) = (Dataset::new(x, vec![]).unwrap(), Target::Classes { names: vec!["0".into(), "1".into()], labels });
+    let fit = |kernels: &str| {
+        mercer::train(&x, &y, None, &TrainSpec { kernels: kernels.into(), ..TrainSpec::default() }, &mut Silent)
+    };
+    // A small slope around 0 is nearly linear; a negative offset puts −1 on the diagonal of small rows.
+    assert_eq!(fit("sigmoid(1e-6, 0), linear").unwrap().status().as_str(), "optimal");
+    let e = fit("sigmoid(1, -2)").unwrap_err().to_string();
+    assert!(e.contains("kernel `sigmoid(1, -2) on all`: not positive semidefinite"), "{e}");
 }

@@ -43,6 +43,9 @@ class MKLBase(BaseEstimator):
     fit_intercept: bool = True
     group_by: str | None = None
     penalties: Sequence[float] | None = None
+    preprocess: str | None = None
+    missing: str | None = None
+    indefinite: str | None = None
     tol: float = 1e-3
     max_iter: int = 500
     random_state: Any = None
@@ -64,6 +67,7 @@ class MKLBase(BaseEstimator):
         tags.input_tags.pairwise = precomputed
         tags.input_tags.three_d_array = precomputed
         tags.input_tags.dict = not precomputed
+        tags.input_tags.sparse = not precomputed
         return tags
 
     def _is_precomputed(self) -> bool:
@@ -92,7 +96,10 @@ class MKLBase(BaseEstimator):
         if precomputed or parts is not None:
             model = _mercer.fit_precomputed(data.X, **told)
         else:
-            model = _mercer.fit(data.X, columns=data.columns, views=data.views or [], texts=data.texts, **told)
+            extras = data.extras.told()
+            model = _mercer.fit(
+                data.X, columns=data.columns, views=data.views or [], texts=data.texts, extras=extras, **told
+            )
         self._adopt(model)
         if parts is not None:
             self.kernel_names_, self._train_rows = names, X
@@ -119,6 +126,9 @@ class MKLBase(BaseEstimator):
             "fit_intercept": _params.flag("fit_intercept", self.fit_intercept),
             "group_by": _params.choice("group_by", self.group_by, ("scope", None)) or "none",
             "penalties": _params.numbers("penalties", self.penalties),
+            "preprocess": _params.text("preprocess", self.preprocess),
+            "missing": _params.choice("missing", self.missing, ("zero", "mean", None)) or "refuse",
+            "indefinite": _params.choice("indefinite", self.indefinite, ("shift", "clip", "flip", None)) or "refuse",
             "c": _params.number("C", self.C),
             "loss": _params.choice("loss", self.loss, self._losses),
             "tol": _params.number("tol", self.tol),
@@ -180,8 +190,9 @@ class MKLBase(BaseEstimator):
             return self._model.decision_precomputed(_input.finite(stack), threads)
         if self._input_kind == "precomputed":
             return self._model.decision_precomputed(_input.read_block(self, X), threads)
-        rows, texts = _input.read_features(self, X)
-        return self._model.decision(rows, self._columns[: len(self._columns) - self._n_texts], threads, texts)
+        rows, texts, views, extras = _input.read_features(self, X)
+        columns = self._columns[: len(self._columns) - self._n_texts]
+        return self._model.decision(rows, columns, threads, texts, views, extras.told())
 
     def _machine_labels(self) -> list[Any]:
         """Column heads for one column per weight vector."""

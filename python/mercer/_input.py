@@ -1,4 +1,4 @@
-"""What users pass as X, y and sample_weight: arrays, data frames, dicts of views, stacks of Gram matrices."""
+"""What users pass as X, y and sample_weight: arrays, sparse matrices, data frames, dicts of views, stacks of Gram matrices."""
 
 from __future__ import annotations
 
@@ -14,11 +14,38 @@ from sklearn.utils.validation import validate_data
 
 #: C order, because the core reads rows; NaN and infinities in a table are left to the core, which names the column.
 _TABLE: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+_SPARSE: dict[str, Any] = {"dtype": np.float64, "accept_sparse": "csr"}
 _STACK: dict[str, Any] = {"dtype": np.float64, "order": "C", "allow_nd": True}
 
 
 #: Columns of texts: their names and a text per row.
 Texts = list[tuple[str, list[str]]]
+
+
+@dataclass(frozen=True)
+class GramView:
+    """A view of ready-made kernel values, for a dict of views: (n, n) in `fit`, (n_new, n) later, read by ``precomputed(name)``.
+
+    >>> X = {"age": ages, "alignment": GramView(scores)}       # doctest: +SKIP
+    >>> GMKLClassifier("rbf(auto) on view(age); precomputed(alignment)").fit(X, y)   # doctest: +SKIP
+    """
+
+    values: Any
+
+
+@dataclass
+class Extras:
+    """What only some data have; the native half takes it as a dict."""
+
+    grams: list[str] = field(default_factory=list)
+    #: Views with the rows that have nothing in them.
+    absent: list[tuple[str, list[int]]] = field(default_factory=list)
+    #: Number of columns, row starts, columns, values.
+    sparse: tuple[int, list[int], list[int], list[float]] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """As the native half reads it."""
+        return {"grams": self.grams, "absent": self.absent, "sparse": self.sparse}
 
 
 @dataclass
@@ -35,12 +62,15 @@ class Training:
     views: list[tuple[str, int, int]] | None = None
     #: Sequences beside the numbers.
     texts: Texts = field(default_factory=list)
+    extras: Extras = field(default_factory=Extras)
 
 
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
     """Checks X and y together and sets `n_features_in_` and `feature_names_in_` on the estimator."""
     columns = views = None
     texts: Texts = []
+    extras = Extras()
+    X = _grouped(X)
     rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
         X, y = validate_data(estimator, X, y, **rules, **_STACK)
@@ -48,10 +78,13 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
     elif _is_views(X) or _has_text(X):
-        X, columns, views, texts = _join(X) if _is_views(X) else _split(X)
+        X, columns, views, texts = _join(X, extras) if _is_views(X) else _split(X)
         X, y = check_X_y(X, y, estimator=estimator, **rules, **_TABLE, ensure_min_features=0 if texts else 1)
         estimator.n_features_in_ = X.shape[1] + len(texts)
         estimator.feature_names_in_ = np.asarray([*columns, *(name for name, _ in texts)], dtype=object)
+    elif issparse(X):
+        X, y = validate_data(estimator, X, y, **rules, **_SPARSE)
+        X, extras.sparse = _sparse(X)
     else:
         _refuse_odd_columns(X)
         X, y = validate_data(estimator, X, y, **rules, **_TABLE)
@@ -61,7 +94,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
     if len(set(names)) < len(names):
         raise ValueError(f"column `{next(c for c in names if names.count(c) > 1)}` is there more than once")
     weight = _weights(sample_weight, X.shape[0])
-    return Training(X, y, weight, columns, views, texts)
+    return Training(X, y, weight, columns, views, texts, extras)
 
 
 def read_computed(estimator: Any, X: Any, stack: np.ndarray, y: Any, sample_weight: Any, *, numeric: bool) -> Training:
@@ -81,13 +114,18 @@ def finite(stack: np.ndarray) -> np.ndarray:
     return stack
 
 
-def read_features(estimator: Any, X: Any) -> tuple[np.ndarray, Texts]:
+def read_features(estimator: Any, X: Any) -> tuple[np.ndarray, Texts, list[tuple[str, int, int]], Extras]:
     """Checks new rows; numeric columns come back in the order of the training data, texts with their names."""
+    X = _grouped(X)
+    extras = Extras()
     views = _is_views(X)
+    if issparse(X):
+        block, extras.sparse = _sparse(validate_data(estimator, X, reset=False, **_SPARSE))
+        return block, [], [], extras
     if not views and not estimator._n_texts:
         _refuse_odd_columns(X)
-        return validate_data(estimator, X, reset=False, **_TABLE), []
-    X, columns, _, texts = _join(X) if views else _split(X)
+        return validate_data(estimator, X, reset=False, **_TABLE), [], [], extras
+    X, columns, ranges, texts = _join(X, extras) if views else _split(X)
     given = {name: column for name, column in texts}
     count = len(estimator._columns) - estimator._n_texts
     numbers, wanted = estimator._columns[:count], estimator._columns[count:]
@@ -97,14 +135,19 @@ def read_features(estimator: Any, X: Any) -> tuple[np.ndarray, Texts]:
         kind = "views" if views else "a frame"
         expected = f"{kind} with columns {numbers}" + (f" and columns of text {wanted}" if wanted else "")
         raise ValueError(f"{expected} expected, got {columns}" + (f" and of text {list(given)}" if given else ""))
-    block = np.ascontiguousarray(X[:, [columns.index(name) for name in numbers]])
-    return block, [(name, given[name]) for name in wanted]
+    place = {name: at for at, name in enumerate(columns)}
+    block = np.ascontiguousarray(X[:, [place[name] for name in numbers]])
+    at = {name: k for k, name in enumerate(numbers)}
+    # Views may have come in another order.
+    moved = [(view, at[columns[start]], at[columns[start]] + end - start) for view, start, end in ranges or []]
+    return block, [(name, given[name]) for name in wanted], moved, extras
 
 
 def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, int, int]] | None, Texts]:
     """Checks a table that belongs to no estimator: numbers, column names, views and texts."""
+    X = _grouped(X)
     if _is_views(X):
-        return _join(X)
+        return _join(X, Extras())
     if _has_text(X):
         return _split(X)
     _refuse_odd_columns(X)
@@ -131,7 +174,22 @@ def _is_views(X: Any) -> bool:
     return isinstance(X, Mapping) and not issparse(X)
 
 
-def _join(views: Mapping[Any, Any]) -> tuple[np.ndarray, list[str], list[tuple[str, int, int]], Texts]:
+def _grouped(X: Any) -> Any:
+    """A data frame with two levels of columns is a dict of views: the upper level names them."""
+    if hasattr(X, "iloc") and getattr(getattr(X, "columns", None), "nlevels", 1) == 2:
+        return {str(name): X[name] for name in X.columns.get_level_values(0).unique()}
+    return X
+
+
+def _sparse(X: Any) -> tuple[np.ndarray, tuple[int, list[int], list[int], list[float]]]:
+    """No dense columns, and the entries that are not zero."""
+    X = X.copy()
+    X.sum_duplicates()
+    X.sort_indices()
+    return np.empty((X.shape[0], 0)), (X.shape[1], X.indptr.tolist(), X.indices.tolist(), X.data.tolist())
+
+
+def _join(views: Mapping[Any, Any], extras: Extras) -> tuple[np.ndarray, list[str], list[tuple[str, int, int]], Texts]:
     """Views side by side; a column is named after its view and its own name or number, a view of texts after itself."""
     blocks: list[np.ndarray] = []
     columns: list[str] = []
@@ -140,6 +198,9 @@ def _join(views: Mapping[Any, Any]) -> tuple[np.ndarray, list[str], list[tuple[s
     for view, block in views.items():
         if not isinstance(view, str) or not view:
             raise ValueError(f"names of views must be texts, got {view!r}")
+        if isinstance(block, GramView):
+            extras.grams.append(view)
+            block = np.asarray(block.values)
         if _has_text(block):
             numbers, names, _, found = _split(block)
             whole = not names and len(found) == 1
@@ -149,6 +210,12 @@ def _join(views: Mapping[Any, Any]) -> tuple[np.ndarray, list[str], list[tuple[s
             names = getattr(block, "columns", None)
             numbers = check_array(block, input_name=f"view {view}", **_TABLE)
             names = range(1, numbers.shape[1] + 1) if names is None else names
+            absent = np.flatnonzero(np.isnan(numbers).all(axis=1))
+            if len(absent):
+                # A row without a number is a row without this view; what stands there is not read.
+                numbers = numbers.copy()
+                numbers[absent] = 0.0
+                extras.absent.append((view, absent.tolist()))
         if numbers.shape[1]:
             ranges.append((view, len(columns), len(columns) + numbers.shape[1]))
         columns += [f"{view}.{name}" for name in names]

@@ -27,6 +27,8 @@ class Model:
         columns: Sequence[str] | None = None,
         n_threads: int | None = None,
         texts: Sequence[tuple[str, Sequence[str]]] = ...,
+        views: Sequence[tuple[str, int, int]] = ...,
+        extras: dict[str, Any] | None = None,
     ) -> NDArray[np.float64]: ...
     def decision_precomputed(self, block: NDArray[np.float64], n_threads: int | None = None) -> NDArray[np.float64]: ...
     def decide(self, decision: NDArray[np.float64]) -> NDArray[Any]: ...
@@ -45,6 +47,7 @@ def fit(
     columns: Sequence[str] | None = None,
     views: Sequence[tuple[str, int, int]] = ...,
     texts: Sequence[tuple[str, Sequence[str]]] = ...,
+    extras: dict[str, Any] | None = None,
     codes: NDArray[np.int64] | None = None,
     class_names: Sequence[str] = ...,
     values: NDArray[np.float64] | None = None,

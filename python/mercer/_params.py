@@ -71,6 +71,13 @@ def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     return value
 
 
+def text(name: str, value: Any) -> str:
+    """A text; None is an empty one."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"parameter `{name}` must be a text or None, got {value!r}")
+    return value or ""
+
+
 def memory_bytes(value: Any) -> int | None:
     """A memory budget: None, a number of bytes, or a text such as ``"4GB"`` or ``"512MiB"``."""
     if value is None:

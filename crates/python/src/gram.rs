@@ -29,8 +29,8 @@ pub fn gram<'py>(
 ) -> PyResult<(Vec<String>, Bound<'py, PyArray3<f64>>)> {
     let normalize: Normalize =
         serde_json::from_value(normalize.into()).map_err(|e| PyValueError::new_err(format!("normalize: {e}")))?;
-    let z = z.map(|z| convert::dataset(&z, columns.clone(), views.clone(), z_texts)).transpose()?;
-    let x = convert::dataset(&x, columns, views, texts)?;
+    let z = z.map(|z| convert::dataset(&z, columns.clone(), views.clone(), z_texts, None)).transpose()?;
+    let x = convert::dataset(&x, columns, views, texts, None)?;
     let base = z.as_ref().unwrap_or(&x);
     let bank = language::parse(kernels).and_then(|bank| bank.resolve(base)).map_err(to_py)?;
     let shape = [x.len(), base.len(), bank.len()];

@@ -63,7 +63,7 @@ impl Model {
     }
 
     /// Decision values, (rows, machines).
-    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![]))]
+    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None))]
     fn decision<'py>(
         &self,
         py: Python<'py>,
@@ -71,8 +71,10 @@ impl Model {
         columns: Option<Vec<String>>,
         n_threads: Option<usize>,
         texts: Vec<(String, Vec<String>)>,
+        views: Vec<(String, usize, usize)>,
+        extras: Option<convert::Extras>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let data = convert::dataset(&x, columns, Vec::new(), texts)?;
+        let data = convert::dataset(&x, columns, views, texts, extras)?;
         let decision = py.detach(|| threads::install(n_threads, || self.0.decision(&data))).map_err(to_py)?;
         convert::array(py, &decision)
     }

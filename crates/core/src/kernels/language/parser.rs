@@ -9,7 +9,7 @@ use crate::{
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid; of text: spectrum, mismatch, wd, wdsum; precomputed)";
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid, precomputed; of text: spectrum, mismatch, wd, wdsum)";
 const NOW: [&str; 13] = [
     "linear",
     "poly",
@@ -461,7 +461,7 @@ mod tests {
             ("", 0, "mismatch, wd, wdsum), found the end of the text"),
             ("foo(1)", 0, "wd, wdsum), found `foo`"),
             ("linear; ", 8, "found the end"),
-            ("linear, precomputed(k)", 8, "`precomputed` is not available in this version"),
+            ("linear, precomputed()", 20, "the name of a view of kernel values"),
             ("chi2(0)", 5, "a factor (a positive number, or `auto`), found `0`"),
             ("sigmoid(1)", 9, "expected `,`"),
             ("gauss(l3, 1)", 6, "a distance (l1, l2, chi2, hellinger), found `l3`"),

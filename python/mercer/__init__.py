@@ -8,6 +8,7 @@
 from mercer import kernels
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._gram import gram
+from mercer._input import GramView
 from mercer._io import load
 from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._mercer import version as _version
@@ -20,6 +21,7 @@ __version__ = _version()
 __all__ = [
     "GMKLClassifier",
     "GMKLRegressor",
+    "GramView",
     "LpMKLClassifier",
     "LpMKLRegressor",
     "SMKLClassifier",

@@ -21,7 +21,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _input, _mercer, _params
-from mercer.kernels import Kernel, to_text
+from mercer._gram import computed
+from mercer.kernels import Kernel, Precomputed, to_parts, to_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,9 @@ class MKLBase(BaseEstimator):
     fit_intercept: bool = True
     group_by: str | None = None
     penalties: Sequence[float] | None = None
+    preprocess: str | None = None
+    missing: str | None = None
+    indefinite: str | None = None
     tol: float = 1e-3
     max_iter: int = 500
     random_state: Any = None
@@ -67,17 +71,24 @@ class MKLBase(BaseEstimator):
         tags.input_tags.pairwise = precomputed
         tags.input_tags.three_d_array = precomputed
         tags.input_tags.dict = not precomputed
+        tags.input_tags.sparse = not precomputed
         return tags
 
     def _is_precomputed(self) -> bool:
-        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+        return isinstance(self.kernels, Precomputed) or (isinstance(self.kernels, str) and self.kernels == "precomputed")
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> None:
-        request = self._request()
+        parts = to_parts(self.kernels)
+        request = self._request() if parts is None else self._request() | {"kernels": "precomputed"}
         precomputed = self._is_precomputed()
         # Should this fit fail, the estimator is not left half old and half new.
-        self.__dict__.pop("_model", None)
-        data = _input.read_training(self, X, y, sample_weight, precomputed=precomputed, numeric=numeric)
+        for old in ("_model", "_train_rows"):
+            self.__dict__.pop(old, None)
+        if parts is None:
+            data = _input.read_training(self, X, y, sample_weight, precomputed=precomputed, numeric=numeric)
+        else:
+            names, stack = computed(parts, X, X, self.n_jobs)
+            data = _input.read_computed(self, X, stack, y, sample_weight, numeric=numeric)
         target, extra = self._target(data.y, data.weight)
         told: dict[str, Any] = {
             **target,
@@ -86,11 +97,16 @@ class MKLBase(BaseEstimator):
             "n_threads": _params.n_threads(self.n_jobs),
             "callback": self._progress(),
         }
-        if precomputed:
+        if precomputed or parts is not None:
             model = _mercer.fit_precomputed(data.X, **told)
         else:
-            model = _mercer.fit(data.X, columns=data.columns, views=data.views or [], **told)
+            extras = data.extras.told()
+            model = _mercer.fit(
+                data.X, columns=data.columns, views=data.views or [], texts=data.texts, extras=extras, **told
+            )
         self._adopt(model)
+        if parts is not None:
+            self.kernel_names_, self._train_rows = names, X
         for text in self.warnings_:
             warnings.warn(text, UserWarning, stacklevel=3)
         if self.status_ not in ("optimal", "stationary"):
@@ -105,11 +121,11 @@ class MKLBase(BaseEstimator):
 
     def _request(self) -> dict[str, Any]:
         """The core's `TrainSpec`, less what depends on y."""
-        normalize = _params.choice("normalize", self.normalize, NORMALIZATIONS)
+        normalize = _params.choice("normalize", self.normalize, _params.NORMALIZATIONS)
         price, choose_c = _params.number_or_auto("C", self.C, 1.0)
         return {
             "method": self._method(),
-            "kernels": to_text(self.kernels),
+            "kernels": "precomputed" if to_parts(self.kernels) else to_text(self.kernels),
             "normalize": normalize or "none",
             "standardize": _params.flag("standardize", self.standardize),
             "fit_intercept": _params.flag("fit_intercept", self.fit_intercept),
@@ -117,6 +133,9 @@ class MKLBase(BaseEstimator):
             "penalties": _params.numbers("penalties", self.penalties),
             "c": price,
             "choose": {"c": choose_c, "v": self._chooses_v(), "seed": _params.seed(self.random_state)},
+            "preprocess": _params.text("preprocess", self.preprocess),
+            "missing": _params.choice("missing", self.missing, ("zero", "mean", None)) or "refuse",
+            "indefinite": _params.choice("indefinite", self.indefinite, ("shift", "clip", "flip", None)) or "refuse",
             "loss": _params.choice("loss", self.loss, self._losses),
             "tol": _params.number("tol", self.tol),
             "max_iter": _params.count("max_iter", self.max_iter),
@@ -146,6 +165,7 @@ class MKLBase(BaseEstimator):
         weights, intercepts = model.weights(), model.intercepts()
         support, dual_coef = _one_table(model.support(), model.dual_coef())
         self._model, self._input_kind, self._columns = model, info["input"], info["columns"]
+        self._n_texts = info["n_texts"]
         self._machine_names = info["machine_names"]
         self.kernel_weights_ = weights[0] if single or info["shared"] else weights
         self.kernel_names_ = info["kernel_names"]
@@ -171,9 +191,15 @@ class MKLBase(BaseEstimator):
         """Decision values, (rows, machines)."""
         check_is_fitted(self, "_model")
         threads = _params.n_threads(self.n_jobs)
+        parts = to_parts(self.kernels)
+        if parts is not None and hasattr(self, "_train_rows"):
+            _, stack = computed(parts, X, self._train_rows, self.n_jobs)
+            return self._model.decision_precomputed(_input.finite(stack), threads)
         if self._input_kind == "precomputed":
             return self._model.decision_precomputed(_input.read_block(self, X), threads)
-        return self._model.decision(_input.read_features(self, X), self._columns, threads)
+        rows, texts, views, extras = _input.read_features(self, X)
+        columns = self._columns[: len(self._columns) - self._n_texts]
+        return self._model.decision(rows, columns, threads, texts, views, extras.told())
 
     def _machine_labels(self) -> list[Any]:
         """Column heads for one column per weight vector."""
@@ -217,8 +243,9 @@ class MKLClassifier(ClassifierMixin, MKLBase):
 
         Parameters
         ----------
-        X : array (n, d), data frame, dict of views, or array (n, n, M) with ``kernels="precomputed"``
-            Training rows; a dict maps names of views to arrays or data frames with the same rows.
+        X : array (n, d), data frame, list of str, dict of views, or array (n, n, M) with ``kernels="precomputed"``
+            Training rows. Columns of text, and a list of texts, are sequences for string kernels. A dict maps names of
+            views to any of these with the same rows.
         y : array (n,)
             Class labels: texts, numbers or booleans.
         sample_weight : array (n,), optional
@@ -291,8 +318,9 @@ class MKLRegressor(RegressorMixin, MKLBase):
 
         Parameters
         ----------
-        X : array (n, d), data frame, dict of views, or array (n, n, M) with ``kernels="precomputed"``
-            Training rows; a dict maps names of views to arrays or data frames with the same rows.
+        X : array (n, d), data frame, list of str, dict of views, or array (n, n, M) with ``kernels="precomputed"``
+            Training rows. Columns of text, and a list of texts, are sequences for string kernels. A dict maps names of
+            views to any of these with the same rows.
         y : array (n,)
             Values.
         sample_weight : array (n,), optional
@@ -308,10 +336,6 @@ class MKLRegressor(RegressorMixin, MKLBase):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values."""
         return self._decision(X)[:, 0]
-
-
-#: Values of the parameter `normalize`.
-NORMALIZATIONS = ("multiplicative", "trace", "spherical", "center", None)
 
 
 def _one_table(support: list[np.ndarray], dual_coef: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _input, _mercer, _params
-from mercer._base import NORMALIZATIONS
-from mercer.kernels import to_text
+from mercer.kernels import Callable, to_text
 
 
 def gram(
@@ -18,7 +17,7 @@ def gram(
 
     Parameters
     ----------
-    X : array (n, d), data frame or dict of views
+    X : array (n, d), data frame, list of str or dict of views
     kernels : str or list, default="auto"
         A bank in the kernel language, or a list of `mercer.kernels` objects.
     Z : like X, optional
@@ -30,17 +29,53 @@ def gram(
 
     Columns are taken as they are: nothing is standardised here.
     """
-    told = to_text(kernels)
-    scale = _params.choice("normalize", normalize, NORMALIZATIONS) or "none"
-    rows, columns, views = _input.read_table(X)
+    return values(X, to_text(kernels), Z, normalize, n_jobs)[1]
+
+
+def values(
+    X: Any, told: str, Z: Any, normalize: str | None, n_jobs: int | None
+) -> tuple[list[str], np.ndarray]:
+    """Kernel names and values, (n, m, M)."""
+    scale = _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none"
+    rows, columns, views, texts = _input.read_table(X)
     base = base_columns = None
+    base_texts: _input.Texts = []
     if Z is not None:
-        base, base_columns, _ = _input.read_table(Z)
-        if base.shape[1] != rows.shape[1] or (columns and base_columns and columns != base_columns):
+        base, base_columns, _, base_texts = _input.read_table(Z)
+        same_texts = [name for name, _ in texts] == [name for name, _ in base_texts]
+        if base.shape[1] != rows.shape[1] or (columns and base_columns and columns != base_columns) or not same_texts:
             raise ValueError(
                 f"X and Z must have the same columns, got {columns or rows.shape} and {base_columns or base.shape}"
             )
-    threads = _params.n_threads(n_jobs)
     return _mercer.gram(
-        rows, told, z=base, columns=columns or base_columns, views=views or [], normalize=scale, n_threads=threads
-    )[1]
+        rows,
+        told,
+        z=base,
+        columns=columns or base_columns,
+        views=views or [],
+        texts=texts,
+        z_texts=base_texts,
+        normalize=scale,
+        n_threads=_params.n_threads(n_jobs),
+    )
+
+
+def computed(parts: list[str | Callable], X: Any, Z: Any, n_jobs: int | None) -> tuple[list[str], np.ndarray]:
+    """Names and values of texts and functions in turn, (n, m, M), not normalised."""
+    names: list[str] = []
+    blocks: list[np.ndarray] = []
+    for part in parts:
+        if isinstance(part, Callable):
+            block = np.asarray(part(X, Z), dtype=np.float64)
+            if block.ndim != 2:
+                raise ValueError(f"kernel `{part.label}` must give an array (rows, rows), got shape {block.shape}")
+            names.append(part.label)
+            blocks.append(block[:, :, np.newaxis])
+        else:
+            found, block = values(X, part, None if X is Z else Z, None, n_jobs)
+            names += found
+            blocks.append(block)
+    shapes = {block.shape[:2] for block in blocks}
+    if len(shapes) > 1:
+        raise ValueError(f"kernels must give values for the same rows, got shapes {sorted(shapes)}")
+    return names, np.ascontiguousarray(np.concatenate(blocks, axis=2))

@@ -1,9 +1,9 @@
-"""What users pass as X, y and sample_weight: arrays, data frames, dicts of views, stacks of Gram matrices."""
+"""What users pass as X, y and sample_weight: arrays, sparse matrices, data frames, dicts of views, stacks of Gram matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,38 @@ from sklearn.utils.validation import validate_data
 
 #: C order, because the core reads rows; NaN and infinities in a table are left to the core, which names the column.
 _TABLE: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+_SPARSE: dict[str, Any] = {"dtype": np.float64, "accept_sparse": "csr"}
 _STACK: dict[str, Any] = {"dtype": np.float64, "order": "C", "allow_nd": True}
+
+
+#: Columns of texts: their names and a text per row.
+Texts = list[tuple[str, list[str]]]
+
+
+@dataclass(frozen=True)
+class GramView:
+    """A view of ready-made kernel values, for a dict of views: (n, n) in `fit`, (n_new, n) later, read by ``precomputed(name)``.
+
+    >>> X = {"age": ages, "alignment": GramView(scores)}       # doctest: +SKIP
+    >>> GMKLClassifier("rbf(auto) on view(age); precomputed(alignment)").fit(X, y)   # doctest: +SKIP
+    """
+
+    values: Any
+
+
+@dataclass
+class Extras:
+    """What only some data have; the native half takes it as a dict."""
+
+    grams: list[str] = field(default_factory=list)
+    #: Views with the rows that have nothing in them.
+    absent: list[tuple[str, list[int]]] = field(default_factory=list)
+    #: Number of columns, row starts, columns, values.
+    sparse: tuple[int, list[int], list[int], list[float]] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """As the native half reads it."""
+        return {"grams": self.grams, "absent": self.absent, "sparse": self.sparse}
 
 
 @dataclass
@@ -25,58 +56,104 @@ class Training:
     y: np.ndarray
     #: One per row, or None.
     weight: np.ndarray | None
-    #: Column names, or None for an array.
+    #: Names of the numeric columns, or None for an array.
     columns: list[str] | None = None
     #: (name, first column, one past the last).
     views: list[tuple[str, int, int]] | None = None
+    #: Sequences beside the numbers.
+    texts: Texts = field(default_factory=list)
+    extras: Extras = field(default_factory=Extras)
 
 
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
     """Checks X and y together and sets `n_features_in_` and `feature_names_in_` on the estimator."""
     columns = views = None
+    texts: Texts = []
+    extras = Extras()
+    X = _grouped(X)
     rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
         X, y = validate_data(estimator, X, y, **rules, **_STACK)
         X = _stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
-    elif _is_views(X):
-        X, columns, views = _join(X)
-        X, y = check_X_y(X, y, estimator=estimator, **rules, **_TABLE)
-        estimator.n_features_in_ = X.shape[1]
-        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+    elif _is_views(X) or _has_text(X):
+        X, columns, views, texts = _join(X, extras) if _is_views(X) else _split(X)
+        X, y = check_X_y(X, y, estimator=estimator, **rules, **_TABLE, ensure_min_features=0 if texts else 1)
+        estimator.n_features_in_ = X.shape[1] + len(texts)
+        estimator.feature_names_in_ = np.asarray([*columns, *(name for name, _ in texts)], dtype=object)
+    elif issparse(X):
+        X, y = validate_data(estimator, X, y, **rules, **_SPARSE)
+        X, extras.sparse = _sparse(X)
     else:
-        _refuse_text_columns(X)
+        _refuse_odd_columns(X)
         X, y = validate_data(estimator, X, y, **rules, **_TABLE)
         if hasattr(estimator, "feature_names_in_"):
             columns = [str(name) for name in estimator.feature_names_in_]
-    if columns is not None and len(set(columns)) < len(columns):
-        raise ValueError(f"column `{next(c for c in columns if columns.count(c) > 1)}` is there more than once")
+    names = [*(columns or []), *(name for name, _ in texts)]
+    if len(set(names)) < len(names):
+        raise ValueError(f"column `{next(c for c in names if names.count(c) > 1)}` is there more than once")
     weight = _weights(sample_weight, X.shape[0])
-    return Training(X, y, weight, columns, views)
+    return Training(X, y, weight, columns, views, texts, extras)
 
 
-def read_features(estimator: Any, X: Any) -> np.ndarray:
-    """Checks new rows; columns come back in the order of the training data."""
-    if not _is_views(X):
-        _refuse_text_columns(X)
-        return validate_data(estimator, X, reset=False, **_TABLE)
-    X, columns, _ = _join(X)
-    expected = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
-    missing = [name for name in expected if name not in columns]
-    if missing or not expected or len(columns) != len(expected):
-        raise ValueError(f"views with columns {expected} are expected, got {columns}")
-    return np.ascontiguousarray(X[:, [columns.index(name) for name in expected]])
+def read_computed(estimator: Any, X: Any, stack: np.ndarray, y: Any, sample_weight: Any, *, numeric: bool) -> Training:
+    """Training data whose kernel values are at hand: X itself is checked by the functions that computed them."""
+    if stack.shape[0] != stack.shape[1]:
+        raise ValueError(f"kernels of the training rows must be square, got {stack.shape[:2]}")
+    _, y = check_X_y(np.zeros((stack.shape[0], 1)), y, estimator=estimator, y_numeric=numeric, ensure_min_samples=2)
+    shape = getattr(X, "shape", (stack.shape[0], 1))
+    estimator.n_features_in_ = shape[1] if len(shape) > 1 else 1
+    return Training(finite(stack), y, _weights(sample_weight, stack.shape[0]))
 
 
-def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, int, int]] | None]:
-    """Checks a table that belongs to no estimator: numbers, column names and views."""
+def finite(stack: np.ndarray) -> np.ndarray:
+    """Kernel values without NaN or infinity."""
+    if not np.isfinite(stack).all():
+        raise ValueError("kernel values must be finite numbers")
+    return stack
+
+
+def read_features(estimator: Any, X: Any) -> tuple[np.ndarray, Texts, list[tuple[str, int, int]], Extras]:
+    """Checks new rows; numeric columns come back in the order of the training data, texts with their names."""
+    X = _grouped(X)
+    extras = Extras()
+    views = _is_views(X)
+    if issparse(X):
+        block, extras.sparse = _sparse(validate_data(estimator, X, reset=False, **_SPARSE))
+        return block, [], [], extras
+    if not views and not estimator._n_texts:
+        _refuse_odd_columns(X)
+        return validate_data(estimator, X, reset=False, **_TABLE), [], [], extras
+    X, columns, ranges, texts = _join(X, extras) if views else _split(X)
+    given = {name: column for name, column in texts}
+    count = len(estimator._columns) - estimator._n_texts
+    numbers, wanted = estimator._columns[:count], estimator._columns[count:]
+    if len(wanted) == len(texts) == 1 and not columns and not numbers:
+        given = {wanted[0]: texts[0][1]}
+    if set(columns) != set(numbers) or set(given) != set(wanted):
+        kind = "views" if views else "a frame"
+        expected = f"{kind} with columns {numbers}" + (f" and columns of text {wanted}" if wanted else "")
+        raise ValueError(f"{expected} expected, got {columns}" + (f" and of text {list(given)}" if given else ""))
+    place = {name: at for at, name in enumerate(columns)}
+    block = np.ascontiguousarray(X[:, [place[name] for name in numbers]])
+    at = {name: k for k, name in enumerate(numbers)}
+    # Views may have come in another order.
+    moved = [(view, at[columns[start]], at[columns[start]] + end - start) for view, start, end in ranges or []]
+    return block, [(name, given[name]) for name in wanted], moved, extras
+
+
+def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, int, int]] | None, Texts]:
+    """Checks a table that belongs to no estimator: numbers, column names, views and texts."""
+    X = _grouped(X)
     if _is_views(X):
-        return _join(X)
-    _refuse_text_columns(X)
+        return _join(X, Extras())
+    if _has_text(X):
+        return _split(X)
+    _refuse_odd_columns(X)
     names = list(getattr(X, "columns", []))
     columns = names if names and all(isinstance(name, str) for name in names) else None
-    return check_array(X, input_name="X", **_TABLE), columns, None
+    return check_array(X, input_name="X", **_TABLE), columns, None, []
 
 
 def read_block(estimator: Any, X: Any) -> np.ndarray:
@@ -97,28 +174,127 @@ def _is_views(X: Any) -> bool:
     return isinstance(X, Mapping) and not issparse(X)
 
 
-def _join(views: Mapping[Any, Any]) -> tuple[np.ndarray, list[str], list[tuple[str, int, int]]]:
-    """Views side by side; a column is named after its view and its own name or number."""
+def _grouped(X: Any) -> Any:
+    """A data frame with two levels of columns is a dict of views: the upper level names them."""
+    if hasattr(X, "iloc") and getattr(getattr(X, "columns", None), "nlevels", 1) == 2:
+        return {str(name): X[name] for name in X.columns.get_level_values(0).unique()}
+    return X
+
+
+def _sparse(X: Any) -> tuple[np.ndarray, tuple[int, list[int], list[int], list[float]]]:
+    """No dense columns, and the entries that are not zero."""
+    X = X.copy()
+    X.sum_duplicates()
+    X.sort_indices()
+    return np.empty((X.shape[0], 0)), (X.shape[1], X.indptr.tolist(), X.indices.tolist(), X.data.tolist())
+
+
+def _join(views: Mapping[Any, Any], extras: Extras) -> tuple[np.ndarray, list[str], list[tuple[str, int, int]], Texts]:
+    """Views side by side; a column is named after its view and its own name or number, a view of texts after itself."""
     blocks: list[np.ndarray] = []
     columns: list[str] = []
     ranges: list[tuple[str, int, int]] = []
+    texts: Texts = []
     for view, block in views.items():
         if not isinstance(view, str) or not view:
             raise ValueError(f"names of views must be texts, got {view!r}")
-        _refuse_text_columns(block)
-        names = getattr(block, "columns", None)
-        block = check_array(block, input_name=f"view {view}", **_TABLE)
-        names = range(1, block.shape[1] + 1) if names is None else names
-        ranges.append((view, len(columns), len(columns) + block.shape[1]))
+        if isinstance(block, GramView):
+            extras.grams.append(view)
+            block = np.asarray(block.values)
+        if _has_text(block):
+            numbers, names, _, found = _split(block)
+            whole = not names and len(found) == 1
+            texts += [(view if whole else f"{view}.{name}", column) for name, column in found]
+        else:
+            _refuse_odd_columns(block)
+            names = getattr(block, "columns", None)
+            numbers = check_array(block, input_name=f"view {view}", **_TABLE)
+            names = range(1, numbers.shape[1] + 1) if names is None else names
+            absent = np.flatnonzero(np.isnan(numbers).all(axis=1))
+            if len(absent):
+                # A row without a number is a row without this view; what stands there is not read.
+                numbers = numbers.copy()
+                numbers[absent] = 0.0
+                extras.absent.append((view, absent.tolist()))
+        if numbers.shape[1]:
+            ranges.append((view, len(columns), len(columns) + numbers.shape[1]))
         columns += [f"{view}.{name}" for name in names]
-        blocks.append(block)
+        blocks.append(numbers)
     if not blocks:
         raise ValueError("a dict of views needs at least one view")
     check_consistent_length(*blocks)
-    return np.hstack(blocks), columns, ranges
+    return np.hstack(blocks), columns, ranges, texts
 
 
-def _refuse_text_columns(X: Any) -> None:
+def _columns_of(X: Any) -> list[tuple[str, Any]] | None:
+    """Names and columns of a frame (pandas, polars, Arrow), of a list or array of texts; None for anything else."""
+    if hasattr(X, "iloc") and hasattr(X, "dtypes"):
+        if not hasattr(X, "columns"):
+            return [(str(X.name) if X.name is not None else "sequence", X)]
+        return [(str(name), X.iloc[:, at]) for at, name in enumerate(X.columns)]
+    if hasattr(X, "get_columns"):
+        return [(column.name, column) for column in X.get_columns()]
+    if hasattr(X, "column_names") and hasattr(X, "column"):
+        return [(name, X.column(at)) for at, name in enumerate(X.column_names)]
+    if isinstance(X, (list, tuple)) and X and all(isinstance(v, str) for v in X):
+        return [("sequence", X)]
+    if hasattr(X, "to_list") and len(getattr(X, "shape", ())) == 1:
+        return [(getattr(X, "name", None) or "sequence", X)]
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUT" and X.ndim in (1, 2):
+        return [("sequence", X)] if X.ndim == 1 else [(f"x{j + 1}", X[:, j]) for j in range(X.shape[1])]
+    return None
+
+
+def _values(column: Any) -> list[Any]:
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, name):
+            return getattr(column, name)()
+    return list(column)
+
+
+def _is_text(column: Any) -> bool:
+    """Are its values texts, or texts and missing ones?"""
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    if kind in "biufcmM":
+        return False
+    values = _values(column)
+    return any(isinstance(v, str) for v in values) and all(isinstance(v, str) or _is_missing(v) for v in values)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
+def _has_text(X: Any) -> bool:
+    if hasattr(X, "dtypes") and hasattr(X, "columns") and all(getattr(t, "kind", "O") in "biuf" for t in X.dtypes):
+        return False
+    return any(_is_text(column) for _, column in _columns_of(X) or [])
+
+
+def _split(X: Any) -> tuple[np.ndarray, list[str], None, Texts]:
+    """Numbers and texts of what has named columns."""
+    found = _columns_of(X) or []
+    texts: Texts = []
+    numbers: list[np.ndarray] = []
+    names: list[str] = []
+    for name, column in found:
+        values = _values(column)
+        if not _is_text(column):
+            block = np.asarray(values, dtype=object).reshape(-1, 1)
+            if not all(isinstance(v, Real) or _is_missing(v) for v in values):
+                raise ValueError(f"column `{name}` holds neither numbers nor texts; encode it, or leave it out of X")
+            numbers.append(check_array(block, input_name=f"column {name}", **_TABLE))
+            names.append(name)
+            continue
+        missing = next((row for row, v in enumerate(values) if not isinstance(v, str)), None)
+        if missing is not None:
+            raise ValueError(f"column `{name}`: row {missing} has no text; fill it in or drop the row")
+        texts.append((name, [str(v) for v in values]))
+    rows = len(texts[0][1]) if texts else 0
+    return np.hstack(numbers) if numbers else np.empty((rows, 0)), names, None, texts
+
+
+def _refuse_odd_columns(X: Any) -> None:
     """A data frame's columns must be numbers; says which one is not."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "iloc")):
         return

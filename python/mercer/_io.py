@@ -80,6 +80,9 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "p": {"inf": math.inf},
     "class_weight": {"none": None},
     "group_by": {"none": None},
+    "missing": {"refuse": None},
+    "indefinite": {"refuse": None},
+    "preprocess": {"": None},
 }
 #: A null is a default of ours, unless None is a value users can give.
 _OPTIONAL = ("epsilon", "memory")

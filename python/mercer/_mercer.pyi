@@ -22,7 +22,13 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None: ...
     def __reduce__(self) -> tuple[type[Model], tuple[bytes]]: ...
     def decision(
-        self, x: NDArray[np.float64], columns: Sequence[str] | None = None, n_threads: int | None = None
+        self,
+        x: NDArray[np.float64],
+        columns: Sequence[str] | None = None,
+        n_threads: int | None = None,
+        texts: Sequence[tuple[str, Sequence[str]]] = ...,
+        views: Sequence[tuple[str, int, int]] = ...,
+        extras: dict[str, Any] | None = None,
     ) -> NDArray[np.float64]: ...
     def decision_precomputed(self, block: NDArray[np.float64], n_threads: int | None = None) -> NDArray[np.float64]: ...
     def decide(self, decision: NDArray[np.float64]) -> NDArray[Any]: ...
@@ -40,6 +46,8 @@ def fit(
     spec: str,
     columns: Sequence[str] | None = None,
     views: Sequence[tuple[str, int, int]] = ...,
+    texts: Sequence[tuple[str, Sequence[str]]] = ...,
+    extras: dict[str, Any] | None = None,
     codes: NDArray[np.int64] | None = None,
     class_names: Sequence[str] = ...,
     values: NDArray[np.float64] | None = None,
@@ -65,6 +73,8 @@ def gram(
     z: NDArray[np.float64] | None = None,
     columns: Sequence[str] | None = None,
     views: Sequence[tuple[str, int, int]] = ...,
+    texts: Sequence[tuple[str, Sequence[str]]] = ...,
+    z_texts: Sequence[tuple[str, Sequence[str]]] = ...,
     normalize: str = "none",
     n_threads: int | None = None,
 ) -> tuple[list[str], NDArray[np.float64]]: ...

@@ -13,6 +13,9 @@ from joblib import cpu_count
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
+#: Values of the parameter `normalize`.
+NORMALIZATIONS = ("multiplicative", "trace", "spherical", "center", None)
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -75,6 +78,13 @@ def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         raise ValueError(f"parameter `{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
+
+
+def text(name: str, value: Any) -> str:
+    """A text; None is an empty one."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"parameter `{name}` must be a text or None, got {value!r}")
+    return value or ""
 
 
 def memory_bytes(value: Any) -> int | None:

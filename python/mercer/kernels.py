@@ -11,10 +11,26 @@ Polynomial(2).on('cols("age", "bmi")')
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-__all__ = ["RBF", "Kernel", "Laplacian", "Linear", "Polynomial", "to_text"]
+__all__ = [
+    "RBF",
+    "Callable",
+    "Chi2",
+    "Gauss",
+    "Intersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Mismatch",
+    "Polynomial",
+    "Precomputed",
+    "Sigmoid",
+    "Spectrum",
+    "WeightedDegree",
+    "to_text",
+]
 
 #: One number, several, or a text such as ``"2^-3..2^6"`` or ``"auto"``.
 Numbers = float | Sequence[float] | str
@@ -52,13 +68,25 @@ class Kernel:
         """The word of the language and the arguments that differ from their defaults."""
         raise NotImplementedError
 
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name != "scopes" and not callable(value):
+                object.__setattr__(self, one.name, _frozen(value))
+
+    def _arguments(self) -> list[str]:
+        """Constructor arguments that differ from their defaults."""
+        given = ((one, getattr(self, one.name)) for one in fields(self) if one.name != "scopes")
+        told = [(one.name, one.default is MISSING, value) for one, value in given if value != one.default]
+        return [repr(value) if required else f"{name}={value!r}" for name, required, value in told]
+
     def __str__(self) -> str:
         word, args = self._call()
         call = f"{word}({', '.join(_numbers(a) for a in args)})" if args else word
         return f"{call} on {', '.join(self.scopes)}" if self.scopes else call
 
     def __repr__(self) -> str:
-        args = ", ".join(repr(a) for a in self._call()[1])
+        args = ", ".join(self._arguments())
         on = f".on({', '.join(repr(s) for s in self.scopes)})" if self.scopes else ""
         return f"{type(self).__name__}({args}){on}"
 
@@ -78,9 +106,6 @@ class Polynomial(Kernel):
     degree: Numbers
     c: float = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", _frozen(self.degree))
-
     def _call(self) -> tuple[str, list[Any]]:
         return "poly", [self.degree] if self.c == 1 else [self.degree, self.c]
 
@@ -90,9 +115,6 @@ class RBF(Kernel):
     """exp(−‖x − z‖² / (2 width²))."""
 
     width: Numbers
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "width", _frozen(self.width))
 
     def _call(self) -> tuple[str, list[Any]]:
         return "rbf", [self.width]
@@ -104,11 +126,140 @@ class Laplacian(Kernel):
 
     width: Numbers
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "width", _frozen(self.width))
-
     def _call(self) -> tuple[str, list[Any]]:
         return "laplace", [self.width]
+
+
+@dataclass(frozen=True, repr=False)
+class Gauss(Kernel):
+    """exp(−distance / width) with distance ``"l1"``, ``"l2"``, ``"chi2"`` or ``"hellinger"``; ``"auto"`` is the mean distance."""
+
+    distance: str
+    width: Numbers = "auto"
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "gauss", [self.distance, self.width]
+
+
+@dataclass(frozen=True, repr=False)
+class Chi2(Kernel):
+    """exp(−gamma Σ (x − z)² / (x + z)), with ``gamma="auto"`` one over the mean distance; Σ 2xz / (x + z) without gamma.
+
+    For numbers that are not negative.
+    """
+
+    gamma: Numbers | None = None
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "chi2", [] if self.gamma is None else [self.gamma]
+
+
+@dataclass(frozen=True, repr=False)
+class Intersection(Kernel):
+    """Σ min(x, z), for numbers that are not negative."""
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "intersection", []
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(Kernel):
+    """tanh(slope ⟨x, z⟩ + offset); refused where it is not positive semidefinite."""
+
+    slope: float
+    offset: float = 0
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "sigmoid", [self.slope, self.offset]
+
+
+@dataclass(frozen=True, repr=False)
+class Spectrum(Kernel):
+    """Words of k letters that two sequences have in common.
+
+    ``alphabet`` is ``"dna"``, ``"rna"``, ``"protein"`` or ``"free"``; left out, the letters decide.
+    """
+
+    k: Numbers
+    alphabet: str | None = None
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "spectrum", [self.k, *_given(self.alphabet)]
+
+
+@dataclass(frozen=True, repr=False)
+class Mismatch(Kernel):
+    """Words of k letters in common up to m mismatches; alphabets as for `Spectrum`, without ``"free"``."""
+
+    k: Numbers
+    m: int
+    alphabet: str | None = None
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "mismatch", [self.k, self.m, *_given(self.alphabet)]
+
+
+@dataclass(frozen=True, repr=False)
+class WeightedDegree(Kernel):
+    """Positions at which the same `degree` letters stand, up to `shift` positions apart.
+
+    One kernel per degree; with ``sum=True`` the classical weighted sum of all degrees up to each. Alphabets as for `Spectrum`.
+    """
+
+    degree: Numbers
+    shift: int = 0
+    sum: bool = False
+    alphabet: str | None = None
+
+    def _call(self) -> tuple[str, list[Any]]:
+        shift = [self.shift] if self.shift else []
+        return "wdsum" if self.sum else "wd", [self.degree, *shift, *_given(self.alphabet)]
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """X holds ready-made kernel values, (n, n) or (n, n, M) in `fit` and (n_new, n, M) later: the text ``"precomputed"``."""
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "precomputed", []
+
+
+@dataclass(frozen=True, repr=False)
+class Callable(Kernel):
+    """Values that a function computes: ``function(X, Z)`` is the array of k(x, z), shape (rows of X, rows of Z).
+
+    X and Z are what the estimator was given, unchanged; the training rows are kept for predictions, and a saved model does not hold the
+    function: it takes kernel values.
+    """
+
+    function: Any
+    name: str | None = None
+
+    def __call__(self, X: Any, Z: Any) -> Any:
+        return self.function(X, Z)
+
+    @property
+    def label(self) -> str:
+        """What stands in `kernel_names_`."""
+        return self.name or getattr(self.function, "__qualname__", type(self.function).__name__)
+
+    def _arguments(self) -> list[str]:
+        function = getattr(self.function, "__qualname__", None) or repr(self.function)
+        return [function, *([] if self.name is None else [f"name={self.name!r}"])]
+
+    def _call(self) -> tuple[str, list[Any]]:
+        raise TypeError("a kernel that is a Python function has no text in the kernel language")
+
+
+def to_parts(kernels: Any) -> list[str | Callable] | None:
+    """Texts and functions in turn, where there is a function among `kernels`; else None."""
+    parts = list(kernels) if isinstance(kernels, (list, tuple)) else [kernels]
+    found: list[str | Callable] = []
+    for part in parts:
+        if callable(part) and not isinstance(part, Kernel):
+            part = Callable(part)
+        found.append(part if isinstance(part, Callable) else to_text(part))
+    return found if any(isinstance(part, Callable) for part in found) else None
 
 
 def to_text(kernels: str | Kernel | Iterable[str | Kernel]) -> str:
@@ -119,13 +270,17 @@ def to_text(kernels: str | Kernel | Iterable[str | Kernel]) -> str:
     if not parts or not all(isinstance(part, (str, Kernel)) for part in parts):
         raise TypeError(
             "parameter `kernels` must be a text of the kernel language, a list of mercer.kernels objects, "
-            f'or "precomputed", got {kernels!r}'
+            f'a function of two sets of rows, or "precomputed", got {kernels!r}'
         )
     return "; ".join(str(part) for part in parts)
 
 
-def _frozen(value: Numbers) -> Any:
-    if isinstance(value, (str, int, float)):
+def _given(word: str | None) -> list[str]:
+    return [] if word is None else [word]
+
+
+def _frozen(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int, float)):
         return value
     # An array's elements as plain numbers, so that `repr` is a constructor.
     return tuple(v.item() if hasattr(v, "item") else v for v in value) if isinstance(value, Iterable) else value.item()

@@ -43,7 +43,7 @@ def test_data_frame_scopes(binary):
     assert_array_equal(clf.decision_function(frame), by_number.decision_function(X))
     with pytest.raises(ValueError, match="feature names"):
         clf.predict(frame[["x1", "age", "body mass"]])
-    with pytest.raises(ValueError, match="column `sex` is not numeric"):
+    with pytest.raises(ValueError, match="column `sex`: holds text"):
         GMKLClassifier().fit(frame.assign(sex="f"), y)
     with pytest.raises(ValueError, match="height"):
         GMKLClassifier("linear on cols(height)").fit(frame, y)
@@ -134,7 +134,6 @@ def test_float32_and_fortran_order(binary):
         ({"kernels": "linear on cols(9)"}, ValueError, "9"),
         ({"kernels": []}, TypeError, "kernels"),
         ({"kernels": 3}, TypeError, "kernels"),
-        ({"kernels": np.dot}, TypeError, "kernels"),
     ],
     ids=str,
 )

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mercer::{
     TrainSpec,
-    data::csv::TaskHint,
-    kernels::Normalize,
+    data::{Missing, csv::TaskHint},
+    kernels::{Indefinite, Normalize},
     methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
-use crate::values::{Setting, bytes, class_weight, exponent, named, positive, setting, task, threads};
+use crate::values::{
+    Setting, Span, bytes, class_weight, exponent, named, named_file, positive, setting, span, task, threads,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
@@ -40,6 +42,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Recompute the certificate of a model from the rows it was fitted on
     Verify(VerifyArgs),
+    /// Write kernel values of rows to a file
+    Gram(GramArgs),
     /// List the methods
     Methods(MethodsArgs),
     /// Explain the kernel language, or check a text in it
@@ -66,11 +70,14 @@ pub struct DemoArgs {
 #[command(after_help = EXIT_CODES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FitArgs {
-    /// Table (csv or tsv) with one row per sample
+    /// One row per sample: csv, tsv, LIBSVM, npy, npz, mat, arff, fasta (.gz or .zst too), or a TOML file that names several views
     pub data: PathBuf,
-    /// Column to predict: its name, or its number (1 is the first, -1 the last)
+    /// Column to predict: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
-    pub target: String,
+    pub target: Option<String>,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
     /// Where the model goes
     #[arg(long, short, default_value = "model.mercer", value_name = "FILE")]
     pub output: PathBuf,
@@ -86,13 +93,13 @@ pub struct FitArgs {
     /// Column with the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Ready-made kernel values of the rows, for `precomputed(NAME)`; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
 
     /// How weights are found (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl", help_heading = "Method")]
     pub method: String,
-    /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper`
-    #[arg(long, short, default_value = "auto", value_name = "TEXT", help_heading = "Method")]
-    pub kernels: String,
     /// Price of the sum of losses; `auto`: by cross-validation on the training rows
     #[arg(short = 'C', long = "cost", default_value_t = Setting::Given(TrainSpec::default().c), value_name = "C",
         value_parser = setting, help_heading = "Method")]
@@ -100,6 +107,9 @@ pub struct FitArgs {
     /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]
     #[arg(long, value_parser = setting, help_heading = "Method")]
     pub v: Option<Setting>,
+    /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
+    #[arg(long, short, value_name = "TEXT", help_heading = "Method")]
+    pub kernels: Option<String>,
     /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,
@@ -148,6 +158,16 @@ pub struct FitArgs {
     /// Leave columns as they are instead of bringing them to mean 0, deviation 1
     #[arg(long, help_heading = "Method")]
     pub no_standardize: bool,
+    /// Steps on ordered columns: average(k), difference(k), difference(k, keep), snv; `… on view(name)`
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "STEPS", help_heading = "Method")]
+    pub preprocess: String,
+    /// Rows that lack a view: an error, or their kernel values imputed in feature space
+    #[arg(long, default_value = "refuse", value_parser = named::<Missing>(&["refuse", "zero", "mean"]), help_heading = "Method")]
+    pub missing: Missing,
+    /// Ready-made matrices with negative eigenvalues: an error, or how they become kernels
+    #[arg(long, default_value = "refuse", help_heading = "Method",
+        value_parser = named::<Indefinite>(&["refuse", "shift", "clip", "flip"]))]
+    pub indefinite: Indefinite,
     /// `balanced`, or a factor per class: `yes=5,no=1`
     #[arg(long, value_parser = class_weight, value_name = "WEIGHTS", allow_hyphen_values = true, help_heading = "Method")]
     pub class_weight: Option<ClassWeight>,
@@ -193,8 +213,14 @@ pub struct FitArgs {
 pub struct PredictArgs {
     /// Model written by `mercer fit`
     pub model: PathBuf,
-    /// Table with the columns the model was fitted on, in any order; others are ignored
+    /// Data with the columns the model was fitted on, in any order; others are ignored
     pub data: PathBuf,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
+    /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
     /// Write csv here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -216,11 +242,51 @@ pub struct PredictArgs {
 pub struct ScoreArgs {
     /// Model written by `mercer fit`
     pub model: PathBuf,
-    /// Table with the model's columns and the answers
+    /// Data with the model's columns and the answers
     pub data: PathBuf,
-    /// Column with the answers: its name, or its number (1 is the first, -1 the last)
+    /// Column with the answers: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
-    pub target: String,
+    pub target: Option<String>,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
+    /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
+    /// Threads (default: one per core)
+    #[arg(long, value_parser = threads, value_name = "N")]
+    pub threads: Option<usize>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GramArgs {
+    /// One row per sample, in any format that `fit` reads
+    pub data: PathBuf,
+    /// Kernels, in the kernel language [default: what the data name, else auto]
+    #[arg(long, short, value_name = "TEXT")]
+    pub kernels: Option<String>,
+    /// Where the values go: an npz archive with `grams` (rows, columns, kernels) and `names`
+    #[arg(long, short, default_value = "grams.npz", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Values against these training rows instead of the rows themselves
+    #[arg(long, value_name = "DATA")]
+    pub train: Option<PathBuf>,
+    /// Leave these columns out (what the data name as target is left out anyway)
+    #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true)]
+    pub exclude: Vec<String>,
+    /// Use these rows only: `1-500`, or `1-500:2` for every second one
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
+    /// How each kernel is scaled
+    #[arg(long, default_value = "none",
+        value_parser = named::<Normalize>(&["trace", "multiplicative", "spherical", "center", "none"]))]
+    pub normalize: Normalize,
+    /// Bring columns to mean 0, deviation 1 first, by the training rows
+    #[arg(long)]
+    pub standardize: bool,
     /// Threads (default: one per core)
     #[arg(long, value_parser = threads, value_name = "N")]
     pub threads: Option<usize>,
@@ -249,14 +315,20 @@ pub struct InspectArgs {
 pub struct VerifyArgs {
     /// Model written by `mercer fit`
     pub model: PathBuf,
-    /// The table it was fitted on
+    /// The data it was fitted on
     pub data: PathBuf,
-    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last)
+    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
-    pub target: String,
+    pub target: Option<String>,
+    /// The rows it was fitted on
+    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
+    pub rows: Option<Span>,
     /// The column that held the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Ready-made kernel values of the rows, under the name of the fit; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
     /// Run the method again from the stored solution, for a lower bound as good as the fit's
     #[arg(long)]
     pub prove: bool,
@@ -309,6 +381,8 @@ mod tests {
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
             ("--task", "auto classify regress"),
+            ("--missing", "refuse zero mean"),
+            ("--indefinite", "refuse shift clip flip"),
         ];
         for (flag, names) in choices {
             for name in names.split(' ') {

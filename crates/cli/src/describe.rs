@@ -246,6 +246,7 @@ mod tests {
             },
             input: Input::Table {
                 columns: (0..3).map(|j| format!("x{j}")).collect(),
+                texts: 0,
                 standardizer: None,
                 kernels: (0..3).map(kernel).collect(),
             },

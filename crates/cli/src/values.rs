@@ -1,6 +1,6 @@
 //! Texts of the command line as values.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{data::csv::TaskHint, methods::ClassWeight};
@@ -101,6 +101,30 @@ pub fn class_weight(text: &str) -> Result<ClassWeight, String> {
     text.split(',').map(pair).collect::<Result<_, String>>().map(ClassWeight::Given)
 }
 
+/// `NAME=FILE`, or a file that is its own name.
+pub fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, file) = text.split_once('=').unwrap_or((text, text));
+    if name.is_empty() || file.is_empty() { Err("expected NAME=FILE".into()) } else { Ok((name.into(), file.into())) }
+}
+
+/// Rows from first to last, counted from 1, by steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub first: usize,
+    pub last: usize,
+    pub step: usize,
+}
+
+/// `A-B` or `A-B:STEP`.
+pub fn span(text: &str) -> Result<Span, String> {
+    let (range, step) = text.split_once(':').unwrap_or((text, "1"));
+    let parts = range.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?, step.parse().ok()?)));
+    match parts {
+        Some((first, last, step)) if 1 <= first && first <= last && step > 0 => Ok(Span { first, last, step }),
+        _ => Err("expected rows such as 1-500 or 1-500:2, counted from 1".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +137,13 @@ mod tests {
         for text in ["", "G", "-1G", "4X", "nan", "1e30", "4 G"] {
             assert!(bytes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!(span("3-9:2"), Ok(Span { first: 3, last: 9, step: 2 }));
+        assert_eq!(span("1-1"), Ok(Span { first: 1, last: 1, step: 1 }));
+        assert!(["0-3", "3", "5-2", "1-9:0", "a-b", "-1-3"].iter().all(|t| span(t).is_err()));
     }
 
     #[test]

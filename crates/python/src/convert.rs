@@ -2,7 +2,7 @@
 
 use mercer::{
     Error, TrainSpec,
-    data::{Dataset, Target, View},
+    data::{Dataset, Rows, Sequences, Sparse, Target, View},
     linalg::Matrix,
 };
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -15,14 +15,47 @@ pub fn matrix(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
     Matrix::new(x.shape()[0], x.shape()[1], x.as_slice()?.to_vec()).map_err(to_py)
 }
 
-/// Features with their names; `views` are (name, first column, one past the last).
+/// What only some data have.
+#[derive(FromPyObject, Default)]
+pub struct Extras {
+    /// Views of ready-made kernel values.
+    #[pyo3(item)]
+    grams: Vec<String>,
+    /// Views with the rows that have nothing in them.
+    #[pyo3(item)]
+    absent: Vec<(String, Vec<usize>)>,
+    /// Sparse columns: how many, row starts, columns, values.
+    #[pyo3(item)]
+    sparse: Option<(usize, Vec<usize>, Vec<u32>, Vec<f64>)>,
+}
+
+/// Features with their names: numbers, then text columns as (name, a text per row). `views` are (name, first column, one past the last).
 pub fn dataset(
     x: &PyReadonlyArray2<'_, f64>,
     columns: Option<Vec<String>>,
     views: Vec<(String, usize, usize)>,
+    texts: Vec<(String, Vec<String>)>,
+    extras: Option<Extras>,
 ) -> PyResult<Dataset> {
+    let Extras { grams, absent, sparse } = extras.unwrap_or_default();
     let views = views.into_iter().map(|(name, start, end)| View { name, columns: start..end }).collect();
-    Dataset::new(matrix(x)?, columns.unwrap_or_default()).and_then(|data| data.with_views(views)).map_err(to_py)
+    let numbers = matrix(x)?;
+    let width = numbers.cols() + sparse.as_ref().map_or(0, |s| s.0);
+    let mut names = columns.unwrap_or_else(|| (1..=width).map(|j| format!("x{j}")).collect());
+    names.extend(texts.iter().map(|(name, _)| name.clone()));
+    let sequences = texts.iter().map(|(name, column)| Sequences::new(name, column)).collect::<Result<Vec<_>, _>>();
+    sequences
+        .and_then(|sequences| Rows::new(numbers, sequences))
+        .and_then(|rows| match sparse {
+            Some((cols, starts, columns, values)) => {
+                rows.with_sparse(Sparse::from_parts(cols, starts, columns, values)?)
+            }
+            None => Ok(rows),
+        })
+        .and_then(|rows| Dataset::from_rows(rows, names)?.with_views(views))
+        .and_then(|data| grams.iter().try_fold(data, |data, view| data.with_gram(view)))
+        .and_then(|data| absent.iter().try_fold(data, |data, (view, rows)| data.with_absent(view, rows)))
+        .map_err(to_py)
 }
 
 /// Class codes with their names, or values: exactly one of the two.

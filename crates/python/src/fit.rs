@@ -95,7 +95,7 @@ fn run(
 
 /// Fits a table of features.
 #[pyfunction]
-#[pyo3(signature = (x, *, spec, columns=None, views=vec![], codes=None, class_names=vec![], values=None,
+#[pyo3(signature = (x, *, spec, columns=None, views=vec![], texts=vec![], extras=None, codes=None, class_names=vec![], values=None,
                     sample_weight=None, n_threads=None, callback=None))]
 pub fn fit(
     py: Python<'_>,
@@ -103,6 +103,8 @@ pub fn fit(
     spec: &str,
     columns: Option<Vec<String>>,
     views: Vec<(String, usize, usize)>,
+    texts: Vec<(String, Vec<String>)>,
+    extras: Option<convert::Extras>,
     codes: Option<PyReadonlyArray1<'_, i64>>,
     class_names: Vec<String>,
     values: Option<PyReadonlyArray1<'_, f64>>,
@@ -111,7 +113,7 @@ pub fn fit(
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
     let spec = convert::spec(spec)?;
-    let data = convert::dataset(&x, columns, views)?;
+    let data = convert::dataset(&x, columns, views, texts, extras)?;
     let target = convert::target(codes, class_names, values)?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
     run(py, n_threads, callback, move |observer| mercer::train(&data, &target, weight.as_deref(), &spec, observer))

@@ -63,15 +63,18 @@ impl Model {
     }
 
     /// Decision values, (rows, machines).
-    #[pyo3(signature = (x, columns=None, n_threads=None))]
+    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None))]
     fn decision<'py>(
         &self,
         py: Python<'py>,
         x: PyReadonlyArray2<'py, f64>,
         columns: Option<Vec<String>>,
         n_threads: Option<usize>,
+        texts: Vec<(String, Vec<String>)>,
+        views: Vec<(String, usize, usize)>,
+        extras: Option<convert::Extras>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let data = convert::dataset(&x, columns, Vec::new())?;
+        let data = convert::dataset(&x, columns, views, texts, extras)?;
         let decision = py.detach(|| threads::install(n_threads, || self.0.decision(&data))).map_err(to_py)?;
         convert::array(py, &decision)
     }
@@ -151,9 +154,9 @@ impl Model {
             Task::Classification { classes, .. } => Some(classes),
             Task::Regression => None,
         };
-        let (input, columns, n_train) = match &model.input {
-            Input::Table { columns, .. } => ("table", Some(columns), model.n_samples),
-            Input::Precomputed { n_train, .. } => ("precomputed", None, *n_train),
+        let (input, columns, texts, n_train) = match &model.input {
+            Input::Table { columns, texts, .. } => ("table", Some(columns), *texts, model.n_samples),
+            Input::Precomputed { n_train, .. } => ("precomputed", None, 0, *n_train),
         };
         let machines: Vec<_> = model
             .machines
@@ -165,6 +168,7 @@ impl Model {
             "classes": classes,
             "input": input,
             "columns": columns,
+            "n_texts": texts,
             "n_train": n_train,
             "kernel_names": model.kernel_names(),
             "spec": model.spec,

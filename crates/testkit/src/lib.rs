@@ -1,9 +1,10 @@
 //! Naive twins, generators, law checkers and stored oracle cases: what the tests of every crate share.
 
 pub mod oracle;
+pub mod strings;
 
 use mercer::{
-    kernels::Function,
+    kernels::{Distance, Function},
     linalg::Matrix,
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, SmoothLoss, Squared, SquaredHinge},
     machine::{Fitting, Task},
@@ -108,6 +109,19 @@ pub fn all_functions() -> Vec<Function> {
         Function::Rbf { width: 0.4 },
         Function::Rbf { width: 3.0 },
         Function::Laplace { width: 0.7 },
+        Function::Gauss { distance: Distance::L1, width: 0.9 },
+        Function::Gauss { distance: Distance::L2, width: 1.3 },
+    ]
+}
+
+/// Every kernel function of numbers that are not negative, once per interesting parameter.
+pub fn histogram_functions() -> Vec<Function> {
+    vec![
+        Function::Chi2Sum,
+        Function::Chi2 { gamma: 0.4 },
+        Function::Intersection,
+        Function::Gauss { distance: Distance::Chi2, width: 1.5 },
+        Function::Gauss { distance: Distance::Hellinger, width: 0.8 },
     ]
 }
 
@@ -115,11 +129,24 @@ pub fn all_functions() -> Vec<Function> {
 pub fn naive_kernel(function: Function, x: &[f64], z: &[f64]) -> f64 {
     let product: f64 = x.iter().zip(z).map(|(a, b)| a * b).sum();
     let squared: f64 = x.iter().zip(z).map(|(a, b)| (a - b).powi(2)).sum();
+    let chi2: f64 = x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
     let taxicab: f64 = x.iter().zip(z).map(|(a, b)| (a - b).abs()).sum();
     match function {
         Function::Linear => product,
         Function::Poly { degree, offset } => (product + offset).powi(degree.cast_signed()),
         Function::Rbf { width } => (-squared / (2.0 * width * width)).exp(),
         Function::Laplace { width } => (-taxicab / width).exp(),
+        Function::Chi2Sum => x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| 2.0 * a * b / (a + b)).sum(),
+        Function::Chi2 { gamma } => (-gamma * chi2).exp(),
+        Function::Intersection => x.iter().zip(z).map(|(a, b)| if a < b { *a } else { *b }).sum(),
+        Function::Sigmoid { slope, offset } => (slope * product + offset).tanh(),
+        Function::Gauss { distance: Distance::L1, width } => (-taxicab / width).exp(),
+        Function::Gauss { distance: Distance::L2, width } => (-squared.sqrt() / width).exp(),
+        Function::Gauss { distance: Distance::Chi2, width } => (-chi2 / width).exp(),
+        Function::Gauss { distance: Distance::Hellinger, width } => {
+            let roots: f64 = x.iter().zip(z).map(|(a, b)| a + b - 2.0 * (a * b).sqrt()).sum();
+            (-roots / width).exp()
+        }
+        Function::Text(_) | Function::Precomputed { .. } => f64::NAN,
     }
 }

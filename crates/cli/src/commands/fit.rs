@@ -1,13 +1,10 @@
 //! `mercer fit`: from a table to a model file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Model, Result, TrainSpec,
-    data::{
-        Dataset, Target,
-        csv::{Table, TaskHint},
-    },
+    data::{Dataset, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
     methods::{Choices, MethodSpec},
@@ -22,18 +19,22 @@ use crate::{
     describe, output,
     progress::{Cause, Progress, Show, catch_interrupt},
     scores,
-    values::Setting,
+    values::{Setting, Span},
 };
 
 /// Checked, with every output path known to be possible; nothing has been read yet.
 pub struct Plan {
     data: PathBuf,
-    target: String,
+    target: Option<String>,
+    rows: Option<Span>,
     hint: TaskHint,
     columns: Option<Vec<String>>,
     exclude: Vec<String>,
     weight_column: Option<String>,
+    gram: Vec<(String, PathBuf)>,
+    /// With the bank that was typed; `None` leaves it to the data.
     spec: TrainSpec,
+    kernels: Option<String>,
     threads: Option<usize>,
     time_limit: Option<f64>,
     output: PathBuf,
@@ -44,17 +45,26 @@ pub struct Plan {
     show: Show,
 }
 
+/// What a fit starts from.
+struct Loaded {
+    data: Dataset,
+    target: Target,
+    weight: Option<Vec<f64>>,
+    spec: TrainSpec,
+    /// The column to predict.
+    key: String,
+}
+
 impl TryFrom<FitArgs> for Plan {
     type Error = Error;
 
     fn try_from(args: FitArgs) -> Result<Self> {
         output::check_writable(&args.output)?;
         args.report.as_deref().map_or(Ok(()), output::check_writable)?;
-        language::parse(&args.kernels)?;
+        args.kernels.as_deref().map_or(Ok(()), |k| language::parse(k).map(|_| ()))?;
         let spec = TrainSpec {
             method: method(&args)?,
             choose: choices(&args),
-            kernels: args.kernels,
             normalize: args.normalize,
             standardize: !args.no_standardize,
             c: args.c.given().unwrap_or(1.0),
@@ -65,6 +75,9 @@ impl TryFrom<FitArgs> for Plan {
             fit_intercept: !args.no_intercept,
             group_by: args.group_by,
             penalties: args.penalties,
+            preprocess: args.preprocess,
+            missing: args.missing,
+            indefinite: args.indefinite,
             class_weight: args.class_weight.unwrap_or_default(),
             tol: args.tol,
             max_iter: args.max_iter,
@@ -73,13 +86,17 @@ impl TryFrom<FitArgs> for Plan {
             ..TrainSpec::default()
         };
         spec.check()?;
+        Steps::parse(&spec.preprocess)?;
         Ok(Self {
             data: args.data,
             target: args.target,
+            rows: args.rows,
+            kernels: args.kernels,
             hint: args.task,
             columns: args.columns,
             exclude: args.exclude,
             weight_column: args.weight_column,
+            gram: args.gram,
             spec,
             threads: args.threads,
             time_limit: args.time_limit,
@@ -136,16 +153,15 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
 impl Plan {
     pub fn run(self) -> Result<Exit> {
         catch_interrupt();
-        let (data, target, sample_weight) = self.load()?;
+        let Loaded { data, target, weight, spec, key } = self.load()?;
         let mut progress = Progress::new(self.show, self.spec.tol, self.spec.max_iter, self.time_limit);
-        let model = threads::install(self.threads, || {
-            mercer::train(&data, &target, sample_weight.as_deref(), &self.spec, &mut progress)
-        })?;
+        let model =
+            threads::install(self.threads, || mercer::train(&data, &target, weight.as_deref(), &spec, &mut progress))?;
         let cause = progress.finish();
         model.save(&self.output)?;
         let interrupted = cause == Some(Cause::Interrupt);
         if let Some(path) = self.report.as_ref().filter(|_| !interrupted) {
-            let page = threads::install(self.threads, || self.page(&model, &data, &target))?;
+            let page = threads::install(self.threads, || self.page(&model, &data, &target, &key))?;
             output::write_file(path, report::html(&page).as_bytes())?;
         }
         self.tell(&model, cause)?;
@@ -157,15 +173,26 @@ impl Plan {
         })
     }
 
-    fn load(&self) -> Result<(Dataset, Target, Option<Vec<f64>>)> {
-        let table = Table::read(&self.data)?;
-        let target = table.target(&self.target, self.hint)?;
+    fn load(&self) -> Result<Loaded> {
+        // A file named in the bank is read as a view of that name.
+        let named = self.kernels.as_deref().map_or_else(|| Ok(Vec::new()), language::precomputed)?;
+        let mut grams = self.gram.clone();
+        for name in named {
+            if Path::new(&name).is_file() && !grams.iter().any(|(known, _)| *known == name) {
+                grams.push((name.clone(), name.into()));
+            }
+        }
+        let table = super::read(&self.data, self.rows, &grams)?;
+        let key = super::target_key(self.target.as_deref(), &table)?;
+        let target = table.target(key, self.hint)?;
         let mut exclude: Vec<&str> = self.exclude.iter().map(String::as_str).collect();
-        exclude.push(&self.target);
+        exclude.push(key);
         exclude.extend(self.weight_column.as_deref());
         let only: Option<Vec<&str>> = self.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
         let data = table.dataset(&exclude, only.as_deref())?;
-        Ok((data, target, super::weights(&table, self.weight_column.as_deref())?))
+        let weight = super::weights(&table, self.weight_column.as_deref())?;
+        let kernels = self.kernels.as_deref().or(table.kernels()).unwrap_or("auto").to_string();
+        Ok(Loaded { data, target, weight, spec: TrainSpec { kernels, ..self.spec.clone() }, key: key.to_string() })
     }
 
     fn tell(&self, model: &Model, cause: Option<Cause>) -> Result<()> {
@@ -190,22 +217,22 @@ impl Plan {
         }
     }
 
-    fn page(&self, model: &Model, data: &Dataset, target: &Target) -> Result<ReportData> {
+    fn page(&self, model: &Model, data: &Dataset, target: &Target, key: &str) -> Result<ReportData> {
         let method = describe::method(model);
         let predicted = model.predict(data)?;
-        let truth = scores::in_model_classes(target.clone(), model, &self.target)?;
+        let truth = scores::in_model_classes(target.clone(), model, key)?;
         let score = scores::headline("training", &truth, &predicted)?;
         let mut warnings = model.warnings.clone();
         warnings.push("Scores on this page are of the training rows; `mercer score` measures rows held out.".into());
         Ok(ReportData {
-            title: format!("mercer: {} from {}", self.target, self.data.display()),
+            title: format!("mercer: {key} from {}", self.data.display()),
             command: output::command_line(),
             version: model.version.clone(),
             data: vec![
                 ("file".into(), self.data.display().to_string()),
                 ("rows".into(), data.len().to_string()),
                 ("columns".into(), data.columns().len().to_string()),
-                ("target".into(), self.target.clone()),
+                ("target".into(), key.to_string()),
             ],
             methods: vec![MethodRow::new(&method, model, Some(score))],
             weights: vec![WeightPanel::new(&method, model)],

@@ -15,6 +15,7 @@ Kernels
   poly(degrees)         (⟨x, z⟩ + 1)^d; poly(2, c = 0) changes the constant
   rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto) takes widths around the median distance
   laplace(widths)       exp(−‖x − z‖₁ / w)
+  precomputed(view)     kernel values computed elsewhere
 
 Columns (after `on`; `all` when left out)
   all                   every column at once

@@ -2,6 +2,7 @@
 
 mod demo;
 mod fit;
+mod gram;
 mod inspect;
 mod kernels;
 mod methods;
@@ -9,16 +10,18 @@ mod predict;
 mod score;
 mod verify;
 
+use std::path::{Path, PathBuf};
+
 use mercer::{
     Error, Model, Result,
     data::{
-        Dataset, Target,
+        self, Dataset, Target,
         csv::{Column, Table, TaskHint},
     },
     model::{Input, Task},
 };
 
-use crate::{Exit, args::Command, scores};
+use crate::{Exit, args::Command, output, scores, values::Span};
 
 /// Carries a command out.
 pub fn run(command: Command) -> Result<Exit> {
@@ -29,9 +32,32 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Score(args) => score::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Gram(args) => gram::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Kernels(args) => kernels::run(&args),
     }
+}
+
+/// Reads data of any format; says what reading did that was not asked for.
+fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)]) -> Result<Table> {
+    let mut table = data::read(path)?;
+    for (name, file) in grams {
+        table = table.with_gram(name, file)?;
+    }
+    table.notes().iter().for_each(|note| output::note(&format!("note: {note}")));
+    let Some(Span { first, last, step }) = rows else { return Ok(table) };
+    if first > table.n_rows() {
+        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), format!("{first}-{last}")));
+    }
+    let index: Vec<usize> = (first - 1..last.min(table.n_rows())).step_by(step).collect();
+    Ok(table.select_rows(&index))
+}
+
+/// The column to predict: the one typed, or the one the data name.
+fn target_key<'a>(typed: Option<&'a str>, table: &'a Table) -> Result<&'a str> {
+    typed.or_else(|| table.default_target()).ok_or_else(|| {
+        Error::param("target", "the column to predict, as --target NAME: the data do not name one", "nothing")
+    })
 }
 
 /// The columns of `table` that `model` asks for.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mercer::{
     Error, Model, Result,
-    data::{Target, csv::Table},
+    data::Target,
     linalg::{Matrix, threads},
     model::Task,
 };
@@ -18,7 +18,7 @@ type Extra = (&'static str, Matrix);
 pub fn run(args: &PredictArgs) -> Result<Exit> {
     args.output.as_deref().map_or(Ok(()), output::check_writable)?;
     let model = Model::load(&args.model)?;
-    let data = super::features(&Table::read(&args.data)?, &model)?;
+    let data = super::features(&super::read(&args.data, args.rows, &args.gram)?, &model)?;
     let decision = threads::install(args.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
     let mut extras: Vec<Extra> = Vec::new();

@@ -2,7 +2,6 @@
 
 use mercer::{
     Model, Result,
-    data::csv::Table,
     linalg::threads,
     report::{Outcome, significant, table},
 };
@@ -17,8 +16,8 @@ use crate::{
 
 pub fn run(args: &ScoreArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = Table::read(&args.data)?;
-    let truth = super::answers(&rows, &model, &args.target)?;
+    let rows = super::read(&args.data, args.rows, &args.gram)?;
+    let truth = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let decision = threads::install(args.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);

@@ -2,7 +2,6 @@
 
 use mercer::{
     Model, Result,
-    data::csv::Table,
     linalg::threads,
     methods::{Verification, prove, verify},
     model::Certificate,
@@ -15,8 +14,8 @@ use crate::{Exit, args::VerifyArgs, output};
 
 pub fn run(args: &VerifyArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = Table::read(&args.data)?;
-    let target = super::answers(&rows, &model, &args.target)?;
+    let rows = super::read(&args.data, args.rows, &args.gram)?;
+    let target = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let weight = super::weights(&rows, args.weight_column.as_deref())?;
     let found = threads::install(args.threads, || {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ::csv::{ReaderBuilder, StringRecord};
 
-use super::{Dataset, Target};
+use super::{Dataset, Rows, Sequences, Sparse, Target, View, source};
 use crate::{Error, Result, linalg::Matrix};
 
 /// One column of a table.
@@ -28,8 +28,8 @@ pub enum TaskHint {
     Regress,
 }
 
-/// A table read from delimited text.
-#[derive(Debug, Clone, PartialEq)]
+/// A table: named, typed columns.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
@@ -37,14 +37,68 @@ pub struct Table {
     header: bool,
     /// Columns whose header field is blank, as a row index written by other tools is.
     unnamed: Vec<usize>,
+    /// What only richer formats than delimited text have.
+    pub(super) extra: Extra,
+}
+
+/// Columns stored sparsely, groups of columns, and what a data description says about their use.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Extra {
+    /// Sparse columns; they are counted after the others.
+    pub sparse: Option<Sparse>,
+    pub sparse_names: Vec<String>,
+    /// Named runs of columns, counted through.
+    pub groups: Vec<ColumnGroup>,
+    /// The column to predict, if the file says so.
+    pub target: Option<String>,
+    /// The bank to use, if the file says so.
+    pub kernels: Option<String>,
+    /// The column of row names, which is never a feature.
+    pub ids: Option<String>,
+    /// What was done while reading that the user should know.
+    pub notes: Vec<String>,
+}
+
+/// A named run of columns, as a view of the data is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ColumnGroup {
+    pub name: String,
+    pub columns: std::ops::Range<usize>,
+    /// Does it hold kernel values against the training rows?
+    pub gram: bool,
+    /// Rows that have nothing here.
+    pub absent: Vec<usize>,
+}
+
+impl Column {
+    /// Numbers where every text is one (or missing), else texts.
+    pub(super) fn of_texts(texts: Vec<String>) -> Self {
+        let numbers: Option<Vec<f64>> = texts.iter().map(|t| number(t)).collect();
+        numbers.map_or_else(|| Self::Text(texts), Self::Numeric)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Numeric(values) => values.len(),
+            Self::Text(texts) => texts.len(),
+        }
+    }
+
+    fn select(&self, index: &[usize]) -> Self {
+        match self {
+            Self::Numeric(values) => Self::Numeric(index.iter().map(|&i| values[i]).collect()),
+            Self::Text(texts) => Self::Text(index.iter().map(|&i| texts[i].clone()).collect()),
+        }
+    }
 }
 
 impl Table {
-    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most.
+    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most. Other formats: see
+    /// [`crate::data::read`].
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-        let delimiter = if matches!(extension.as_str(), "tsv" | "tab") { b'\t' } else { sniff(&bytes) };
+        let bytes = source::read_all(path)?;
+        let tabs = matches!(source::extension(path).as_str(), "tsv" | "tab");
+        let delimiter = if tabs { b'\t' } else { sniff(&bytes) };
         Self::parse(&bytes, delimiter, path)
     }
 
@@ -101,7 +155,71 @@ impl Table {
                 }
             })?;
         }
-        Ok(Self { names, columns, n_rows, header, unnamed })
+        Ok(Self { names, columns, n_rows, header, unnamed, extra: Extra::default() })
+    }
+
+    /// From named columns of equal length.
+    pub(super) fn from_columns(columns: Vec<(String, Column)>, source: &Path) -> Result<Self> {
+        let (names, columns): (Vec<String>, Vec<Column>) = columns.into_iter().unzip();
+        let n_rows = columns.first().map_or(0, Column::len);
+        if n_rows == 0 || columns.iter().any(|c| c.len() != n_rows) {
+            let problem = if n_rows == 0 { "no rows of data" } else { "its columns differ in length" };
+            return Err(Error::file(source, problem));
+        }
+        if let Some(name) = first_repeated(&names) {
+            return Err(Error::file(source, format!("two columns are called `{name}`; rename one of them")));
+        }
+        Ok(Self { names, columns, n_rows, header: true, unnamed: Vec::new(), extra: Extra::default() })
+    }
+
+    /// From sparse columns and perhaps one beside them.
+    pub(super) fn from_sparse(
+        beside: Option<(String, Column)>,
+        names: Vec<String>,
+        sparse: Sparse,
+        source: &Path,
+    ) -> Result<Self> {
+        let n_rows = sparse.rows();
+        let target = beside.as_ref().map(|(name, _)| name.clone());
+        let mut table = match beside {
+            Some(column) => Self::from_columns(vec![column], source)?,
+            None => Self { n_rows, header: true, ..Self::default() },
+        };
+        table.extra = Extra { sparse: Some(sparse), sparse_names: names, target, ..Extra::default() };
+        Ok(table)
+    }
+
+    /// Its own columns and their names, taken apart.
+    pub(super) fn into_columns(self) -> (Vec<(String, Column)>, Extra) {
+        (self.names.into_iter().zip(self.columns).collect(), self.extra)
+    }
+
+    /// The column to predict, if the file itself says so: `label` of LIBSVM text, `target` of a data description.
+    pub fn default_target(&self) -> Option<&str> {
+        self.extra.target.as_deref()
+    }
+
+    /// The bank to use, if the file itself says so.
+    pub fn kernels(&self) -> Option<&str> {
+        self.extra.kernels.as_deref()
+    }
+
+    /// What was done while reading that the user should know.
+    pub fn notes(&self) -> &[String] {
+        &self.extra.notes
+    }
+
+    /// The rows `index`, in that order.
+    #[must_use]
+    pub fn select_rows(&self, index: &[usize]) -> Self {
+        let mut extra = self.extra.clone();
+        extra.sparse = extra.sparse.map(|s| s.select_rows(index));
+        for group in &mut extra.groups {
+            group.absent = (0..index.len()).filter(|&i| group.absent.contains(&index[i])).collect();
+        }
+        let columns = self.columns.iter().map(|c| c.select(index)).collect();
+        let (names, unnamed) = (self.names.clone(), self.unnamed.clone());
+        Self { names, columns, n_rows: index.len(), header: self.header, unnamed, extra }
     }
 
     /// Column names, in order.
@@ -119,11 +237,13 @@ impl Table {
         self.index(key).map(|j| &self.columns[j])
     }
 
-    /// Features: the columns `only` in that order, or else every column not in `exclude`; all must be numeric.
+    /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
     pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
-        let excluded: Vec<usize> = exclude.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
+        let ids = self.extra.ids.as_deref();
+        let excluded: Vec<usize> =
+            exclude.iter().copied().chain(ids).map(|key| self.index(key)).collect::<Result<_>>()?;
         let Some(only) = only else {
-            let chosen: Vec<usize> = (0..self.names.len()).filter(|j| !excluded.contains(j)).collect();
+            let chosen: Vec<usize> = (0..self.width()).filter(|j| !excluded.contains(j)).collect();
             if let Some(j) = chosen.iter().find(|j| self.unnamed.contains(j)) {
                 return Err(Error::data(
                     format!("column {}", j + 1),
@@ -136,13 +256,13 @@ impl Table {
         let chosen: Vec<usize> = only.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
         if let Some(&j) = chosen.iter().find(|j| excluded.contains(j)) {
             return Err(Error::data(
-                format!("column `{}`", self.names[j]),
+                format!("column `{}`", self.name(j)),
                 "is a feature column and excluded (or the target) at once",
                 "remove it from one of the two",
             ));
         }
         if let Some(j) = first_repeated(&chosen) {
-            let what = format!("column `{}`", self.names[*j]);
+            let what = format!("column `{}`", self.name(*j));
             return Err(Error::data(what, "is named twice as a feature", "name each column once"));
         }
         self.features(&chosen)
@@ -151,15 +271,28 @@ impl Table {
     /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are ignored.
     ///
     /// A file without a header that lacks some of the names but has exactly as many columns is taken by position.
-    pub fn dataset_of(&self, columns: &[String]) -> Result<Dataset> {
-        let by_name: std::result::Result<Vec<usize>, &String> =
-            columns.iter().map(|name| self.names.iter().position(|n| n == name).ok_or(name)).collect();
+    pub fn dataset_of<'a>(&self, columns: &'a [String]) -> Result<Dataset> {
+        // Sparse columns that this file never fills are columns of zeros.
+        let places = self.places();
+        let mut blank = self.width();
+        let place = |name: &'a String| match places.get(name.as_str()) {
+            Some(at) => Ok(*at),
+            None if self.extra.sparse.is_some() && is_generated(name) => {
+                blank += 1;
+                Ok(blank - 1)
+            }
+            None => Err(name),
+        };
+        let by_name: std::result::Result<Vec<usize>, &String> = columns.iter().map(place).collect();
         match by_name {
-            Ok(chosen) => self.features(&chosen),
+            Ok(chosen) => {
+                let called: std::collections::HashMap<usize, &String> = chosen.iter().copied().zip(columns).collect();
+                self.features_called(&chosen, &|j| called.get(&j).map_or_else(String::new, ToString::to_string))
+            }
             Err(_) if !self.header && self.names.len() == columns.len() => {
                 let all: Vec<usize> = (0..columns.len()).collect();
                 let by_position = self.features(&all)?;
-                Dataset::new(by_position.features().clone(), columns.to_vec())
+                Dataset::from_rows(by_position.rows().clone(), columns.to_vec())
             }
             Err(name) => Err(Error::data(
                 format!("column `{name}`"),
@@ -202,17 +335,36 @@ impl Table {
         }
     }
 
+    /// Columns of either kind.
+    fn width(&self) -> usize {
+        self.names.len() + self.extra.sparse_names.len()
+    }
+
+    fn name(&self, j: usize) -> &str {
+        let sparse = || self.extra.sparse_names.get(j - self.names.len()).map_or("", String::as_str);
+        self.names.get(j).map_or_else(sparse, String::as_str)
+    }
+
+    /// Where each column stands, counted through.
+    fn places(&self) -> std::collections::HashMap<&str, usize> {
+        let names = self.names.iter().chain(&self.extra.sparse_names);
+        names.enumerate().map(|(j, name)| (name.as_str(), j)).collect()
+    }
+
     fn index(&self, key: &str) -> Result<usize> {
         let n = self.names.len();
         let by_position = || match key.trim().parse::<isize>() {
             Ok(p) if p != 0 && p.unsigned_abs() <= n => Some(if p > 0 { p as usize - 1 } else { n - p.unsigned_abs() }),
             _ => None,
         };
-        self.names.iter().position(|name| name == key).or_else(by_position).ok_or_else(|| {
+        let sparse = || self.extra.sparse_names.iter().position(|name| name == key).map(|j| n + j);
+        let found = self.names.iter().position(|name| name == key).or_else(sparse).or_else(by_position);
+        found.ok_or_else(|| {
+            let all: Vec<String> = self.names.iter().chain(&self.extra.sparse_names).cloned().collect();
             Error::data(
                 format!("column `{key}`"),
                 "is not in the table",
-                format!("choose one of {}", nearest(key, &self.names)),
+                format!("choose one of {}", nearest(key, &all)),
             )
         })
     }
@@ -231,16 +383,73 @@ impl Table {
         }
     }
 
+    /// Columns of numbers in the order chosen, then sparse ones, then those of text as sequences; with the views among them.
     fn features(&self, chosen: &[usize]) -> Result<Dataset> {
-        let remedy = "exclude it, or name the feature columns";
-        let columns: Vec<&[f64]> = chosen.iter().map(|&j| self.numeric(j, remedy)).collect::<Result<_>>()?;
-        let data = (0..self.n_rows).flat_map(|i| columns.iter().map(move |c| c[i])).collect();
+        self.features_called(chosen, &|j| self.name(j).to_string())
+    }
+
+    /// The same under other names.
+    fn features_called(&self, chosen: &[usize], name: &dyn Fn(usize) -> String) -> Result<Dataset> {
         if chosen.is_empty() {
             return Err(Error::data("features", "no column is left", "exclude fewer columns"));
         }
-        let names = chosen.iter().map(|&j| self.names[j].clone()).collect();
-        Dataset::new(Matrix::new(self.n_rows, chosen.len(), data)?, names)
+        let own = |j: &usize| *j < self.names.len();
+        let is_text = |j: &usize| matches!(self.columns[*j], Column::Text(_));
+        let (texts, numbers): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(own).partition(is_text);
+        let sparse: Vec<usize> = chosen.iter().copied().filter(|j| !own(j)).map(|j| j - self.names.len()).collect();
+        let mut values: Vec<&[f64]> = Vec::new();
+        for &j in &numbers {
+            values.push(self.numeric(j, "")?);
+        }
+        let data = (0..self.n_rows).flat_map(|i| values.iter().map(move |c| c[i])).collect();
+        let mut sequences = Vec::new();
+        for &j in &texts {
+            if let Column::Text(t) = &self.columns[j] {
+                sequences.push(Sequences::new(&self.names[j], t)?);
+            }
+        }
+        let mut rows = Rows::new(Matrix::new(self.n_rows, numbers.len(), data)?, sequences)?;
+        if let (Some(s), false) = (&self.extra.sparse, sparse.is_empty()) {
+            let mut wide = s.clone();
+            wide.widen(sparse.iter().max().map_or(0, |m| m + 1));
+            rows = rows.with_sparse(wide.select_cols(&sparse))?;
+        }
+        let order: Vec<usize> =
+            numbers.into_iter().chain(sparse.into_iter().map(|j| j + self.names.len())).chain(texts).collect();
+        let names = order.iter().map(|&j| name(j)).collect();
+        self.with_groups(Dataset::from_rows(rows, names)?, &order)
     }
+
+    /// Names the views of `data`, whose columns are the table's columns `order`. A view of which no column was chosen is gone.
+    fn with_groups(&self, data: Dataset, order: &[usize]) -> Result<Dataset> {
+        let mut views = Vec::new();
+        let mut kept = Vec::new();
+        for group in &self.extra.groups {
+            let places: Vec<usize> = (0..order.len()).filter(|&k| group.columns.contains(&order[k])).collect();
+            let (Some(&first), Some(&last)) = (places.first(), places.last()) else { continue };
+            if last + 1 - first != places.len() {
+                return Err(Error::data(
+                    format!("view `{}`", group.name),
+                    "its columns are not side by side",
+                    "a view holds numbers or texts, not both: make two views of it",
+                ));
+            }
+            views.push(View { name: group.name.clone(), columns: first..last + 1 });
+            kept.push(group);
+        }
+        let mut data = data.with_views(views)?;
+        for group in kept {
+            data = if group.gram { data.with_gram(&group.name)? } else { data };
+            data = data.with_absent(&group.name, &group.absent)?;
+        }
+        Ok(data)
+    }
+}
+
+/// `x12`: a column without a name of its own.
+fn is_generated(name: &str) -> bool {
+    let digits = name.rsplit('.').next().unwrap_or(name).trim_start_matches('x');
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The names a user may have meant by `key`: all of them while they are few, else the nearest ones.
@@ -426,7 +635,11 @@ mod tests {
     fn features_leave_nothing_unsaid() {
         let t = table(",a,b,city,y\n0,1,2,Rio,0\n1,3,4,Oslo,1\n").unwrap();
         assert!(message(t.dataset(&["y"], None)).contains("column 1: has no name"));
-        assert!(message(t.dataset(&["y", "1"], None)).contains("column `city`: holds text (row 1: `Rio`)"));
+        let text = t.dataset(&["y", "1"], Some(&["city", "b"])).unwrap();
+        assert_eq!(
+            (text.columns(), text.rows().sequence(1).unwrap().get(1)),
+            (&["b".into(), "city".into()][..], "Oslo")
+        );
         let d = t.dataset(&["y", "1", "city"], None).unwrap();
         assert_eq!(
             (d.columns(), d.features().data()),

@@ -1,9 +1,10 @@
-//! Numeric features with names, grouped into views, and what is to be predicted from them.
+//! Features with names, grouped into views, and what is to be predicted from them.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Missing, Rows, Sequences, steps::Plan};
 use crate::{Error, Result, linalg::Matrix};
 
 /// A named run of columns: one sensor, one descriptor, one source.
@@ -15,29 +16,38 @@ pub struct View {
     pub columns: Range<usize>,
 }
 
-/// Numeric features: finite numbers, one row per sample.
+/// Features with names: finite numbers and, beside them, sequences; one row per sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    features: Matrix,
+    rows: Rows,
     columns: Vec<String>,
     views: Vec<View>,
+    /// Views whose columns are kernel values against the training rows, by position among the views.
+    grams: Vec<usize>,
+    /// Where each row stands among the columns of those views.
+    places: Vec<usize>,
 }
 
 impl Dataset {
     /// Features with their column names (`x1`, `x2`, … if empty). Refuses NaN and infinities, naming the column.
     pub fn new(features: Matrix, columns: Vec<String>) -> Result<Self> {
-        let columns =
-            if columns.is_empty() { (1..=features.cols()).map(|j| format!("x{j}")).collect() } else { columns };
-        if columns.len() != features.cols() {
-            return Err(Error::shape("column names", features.cols(), columns.len()));
+        Self::from_rows(features.into(), columns)
+    }
+
+    /// Numbers and sequences with their column names, those of the sequences last.
+    pub fn from_rows(rows: Rows, columns: Vec<String>) -> Result<Self> {
+        let columns = if columns.is_empty() { (1..=rows.cols()).map(|j| format!("x{j}")).collect() } else { columns };
+        if columns.len() != rows.cols() {
+            return Err(Error::shape("column names", rows.cols(), columns.len()));
         }
-        if features.rows() == 0 || features.cols() == 0 {
+        if rows.is_empty() || rows.cols() == 0 {
             return Err(Error::data(
                 "data",
-                format!("{} rows and {} feature columns", features.rows(), features.cols()),
+                format!("{} rows and {} feature columns", rows.len(), rows.cols()),
                 "at least one row and one numeric feature column are needed",
             ));
         }
+        let features = rows.numbers();
         if let Some(at) = features.data().iter().position(|x| !x.is_finite()) {
             let (row, col) = (at / features.cols(), at % features.cols());
             return Err(Error::data(
@@ -46,7 +56,19 @@ impl Dataset {
                 "NaN and infinity are not accepted: fill in, drop the row, or leave the column out",
             ));
         }
-        Ok(Self { features, columns, views: Vec::new() })
+        let places = (0..rows.len()).collect();
+        Ok(Self { rows, columns, views: Vec::new(), grams: Vec::new(), places })
+    }
+
+    /// The same data with a column of sequences after all others.
+    pub fn with_sequences(mut self, name: String, sequences: Sequences) -> Result<Self> {
+        if self.columns.contains(&name) {
+            return Err(Error::data(format!("column `{name}`"), "is there already", "give it another name"));
+        }
+        let all = self.rows.sequences().iter().cloned().chain([sequences]).collect();
+        self.rows = Rows::new(self.rows.numbers().clone(), all)?.with_sparse(self.rows.take_sparse())?;
+        self.columns.push(name);
+        Ok(self)
     }
 
     /// The same data with named views.
@@ -64,12 +86,111 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The numbers.
-    pub fn features(&self) -> &Matrix {
-        &self.features
+    /// The same data, the named view being a ready-made Gram matrix: kernel values against the training rows, a column each.
+    pub fn with_gram(mut self, view: &str) -> Result<Self> {
+        let at = self.view_at(view)?;
+        let columns = self.views[at].columns.clone();
+        if columns.end > self.features().cols() {
+            return Err(Error::data(format!("view `{view}`"), "does not hold plain numbers", "give kernel values"));
+        }
+        self.rows = self.rows.with_ready(columns);
+        self.grams.push(at);
+        Ok(self)
     }
 
-    /// Column names, one per feature.
+    /// The same data, some rows of which have nothing in the named view.
+    pub fn with_absent(mut self, view: &str, rows: &[usize]) -> Result<Self> {
+        let at = self.view_at(view)?;
+        let mut absent = vec![false; self.len()];
+        rows.iter().for_each(|&i| absent[i] = true);
+        self.rows = self.rows.with_gap(self.views[at].columns.clone(), absent);
+        Ok(self)
+    }
+
+    fn view_at(&self, name: &str) -> Result<usize> {
+        let problem = || Error::data(format!("view `{name}`"), "is not in the data", "name one of the views");
+        self.views.iter().position(|v| v.name == name).ok_or_else(problem)
+    }
+
+    /// The same rows, names and views with other numbers in the dense columns.
+    pub fn with_numbers(&self, numbers: Matrix) -> Result<Self> {
+        let checked = Self::from_rows(self.rows.with_numbers(numbers), self.columns.clone())?;
+        Ok(Self { rows: checked.rows, ..self.clone() })
+    }
+
+    /// The same data with preprocessing done.
+    pub fn after(&self, plan: &Plan) -> Result<Self> {
+        if plan.is_empty() {
+            return Ok(self.clone());
+        }
+        let names = plan.columns(&self.columns)?;
+        let view = |v: &View| Ok(View { name: v.name.clone(), columns: plan.view(&v.columns, &self.columns)? });
+        let views = self.views.iter().map(view).collect::<Result<Vec<_>>>()?;
+        let rows = Rows::new(plan.numbers(self.features())?, self.rows.sequences().to_vec())?;
+        let mut out = Self::from_rows(rows, names)?.with_views(views)?;
+        for &at in &self.grams {
+            out = out.with_gram(&self.views[at].name)?;
+        }
+        for (columns, absent) in self.rows.gaps() {
+            out.rows = out.rows.with_gap(plan.view(&columns, &self.columns)?, absent.to_vec());
+        }
+        out.rows = out.rows.with_missing(self.rows.missing());
+        out.places.clone_from(&self.places);
+        Ok(out)
+    }
+
+    /// The same data under another rule for rows that lack a view. `Refuse` is an error where one does, naming it.
+    pub fn with_missing(mut self, missing: Missing) -> Result<Self> {
+        self.check_missing(missing)?;
+        self.rows = self.rows.with_missing(missing);
+        Ok(self)
+    }
+
+    /// An error where rows lack a view and the rule is to refuse that.
+    pub fn check_missing(&self, missing: Missing) -> Result<()> {
+        if missing == Missing::Refuse {
+            for view in &self.views {
+                let absent = self.rows.absent(&view.columns.clone().collect::<Vec<_>>()).unwrap_or_default();
+                if let Some(row) = absent.iter().position(|a| *a) {
+                    let count = absent.iter().filter(|a| **a).count();
+                    return Err(Error::data(
+                        format!("view `{}`", view.name),
+                        format!("{count} of {} rows have nothing in it, the first is row {}", self.len(), row + 1),
+                        "drop those rows, or impute kernel values with missing = zero or mean",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Is the view, by position, a ready-made Gram matrix?
+    pub fn is_gram(&self, view: usize) -> bool {
+        self.grams.contains(&view)
+    }
+
+    /// Where each row stands among the columns of Gram views.
+    pub fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Columns of features: numbers, stored either way, that are not kernel values.
+    pub fn feature_columns(&self) -> Vec<usize> {
+        let gram = |c: &usize| self.grams.iter().any(|&v| self.views[v].columns.contains(c));
+        self.rows.numeric().into_iter().filter(|c| !gram(c)).collect()
+    }
+
+    /// Numbers and sequences without their names.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The numbers.
+    pub fn features(&self) -> &Matrix {
+        self.rows.numbers()
+    }
+
+    /// Column names: of numbers, then of sequences.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
@@ -81,18 +202,24 @@ impl Dataset {
 
     /// Number of samples.
     pub fn len(&self) -> usize {
-        self.features.rows()
+        self.rows.len()
     }
 
     /// Never true: an empty data set cannot be made.
     pub fn is_empty(&self) -> bool {
-        self.features.rows() == 0
+        self.rows.is_empty()
     }
 
     /// The rows `index`, in that order.
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
-        Self { features: self.features.select_rows(index), columns: self.columns.clone(), views: self.views.clone() }
+        Self {
+            rows: self.rows.select_rows(index),
+            columns: self.columns.clone(),
+            views: self.views.clone(),
+            grams: self.grams.clone(),
+            places: index.iter().map(|&i| self.places[i]).collect(),
+        }
     }
 }
 

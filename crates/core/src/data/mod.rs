@@ -1,13 +1,28 @@
 //! What the user brings: tables, targets, views; how they are split and standardised.
 
+pub mod arff;
+pub mod array;
 pub mod csv;
+pub mod fasta;
+pub mod libsvm;
+pub mod source;
 pub mod split;
 pub mod standardize;
+pub mod steps;
 pub mod synthetic;
 
 mod dataset;
+mod description;
 mod rng;
+mod rows;
+mod sequences;
+mod sparse;
 
 pub use dataset::{Dataset, Target, View};
+pub use description::read;
 pub use rng::Rng;
+pub use rows::{Missing, Rows};
+pub use sequences::Sequences;
+pub use sparse::Sparse;
+pub(crate) use sparse::merged_sum;
 pub use standardize::Standardizer;

@@ -3,11 +3,18 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Factor, Gram, GramSet, Stack, check, factor::RankLimit, packed::Packed, set::Stored};
+use super::{
+    Factor, Gram, GramSet, Stack, check,
+    factor::RankLimit,
+    impute::{Imputation, Imputed},
+    packed::Packed,
+    repair::repair,
+    set::Stored,
+};
 use crate::{
     Error, Result,
-    data::Dataset,
-    kernels::{Function, KernelSpec, Monomials, Normalize, Normalizer, Pair},
+    data::{Dataset, Missing, Rows, source::machine_memory},
+    kernels::{Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points, Together},
     linalg::{Matrix, axpy, dot},
 };
 
@@ -52,12 +59,6 @@ impl Budget {
     }
 }
 
-fn machine_memory() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find(|l| l.starts_with("MemTotal:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
-}
-
 /// 12.3 MiB.
 pub fn human_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
@@ -84,7 +85,7 @@ pub struct BuildOptions {
 }
 
 /// Raw kernel values of one kernel on the training rows.
-trait Raw: Sync {
+pub(super) trait Raw: Sync {
     fn diagonal(&self) -> Vec<f64>;
     /// Entries (0..out.len(), j) of K.
     fn head_of_column(&self, j: usize, out: &mut [f64]);
@@ -92,30 +93,53 @@ trait Raw: Sync {
     fn features(&self, _max: usize) -> Option<Matrix> {
         None
     }
+    /// Can the rank be expected to stay below `max`?
+    fn promises(&self, _max: usize) -> bool {
+        true
+    }
 }
 
 /// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
 struct Computed<'a> {
     function: Function,
-    x: &'a Matrix,
+    pair: Pair,
+    x: &'a Numeric,
     pairs: Option<&'a Gram>,
 }
 
 impl Raw for Computed<'_> {
     fn diagonal(&self) -> Vec<f64> {
-        self.function.diagonal(self.x)
+        let mut values: Vec<f64> = (0..self.x.rows()).map(|i| self.x.pair(self.pair, i, self.x, i)).collect();
+        self.function.finish(&mut values);
+        values
     }
 
     fn head_of_column(&self, j: usize, out: &mut [f64]) {
         match self.pairs {
             Some(pairs) => out.copy_from_slice(&pairs.row(j)[..out.len()]),
-            None => self.function.pair().row(self.x.row(j), self.x, out),
+            None => self.x.pair_row(self.pair, j, self.x, out),
         }
         self.function.finish(out);
     }
 
     fn features(&self, max: usize) -> Option<Matrix> {
-        Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(self.x))
+        Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(&self.x.to_dense()))
+    }
+}
+
+impl Raw for Points {
+    fn diagonal(&self) -> Vec<f64> {
+        Points::diagonal(self)
+    }
+
+    fn head_of_column(&self, j: usize, out: &mut [f64]) {
+        self.row(j, self, out);
+    }
+
+    fn promises(&self, max: usize) -> bool {
+        // Features depend on each other, all letters of a position for one: the rank lies somewhat below their number.
+        let enough = max + max / 2;
+        self.rank_bound(enough).is_none_or(|bound| bound < enough)
     }
 }
 
@@ -156,7 +180,7 @@ impl Raw for OnSphere<'_> {
 }
 
 /// A finished term with its constants.
-struct Built {
+pub(super) struct Built {
     term: Stored,
     normalizer: Normalizer,
     roots: Vec<f64>,
@@ -178,6 +202,9 @@ impl BuildOptions {
         if !self.may_factor() {
             return Ok(None);
         }
+        if self.storage == Storage::Auto && !raw.promises(self.rank_limit(raw.diagonal().len()).max_rank) {
+            return Ok(None);
+        }
         let (roots, diagonal) = self.sphere(raw, name)?;
         let wrapped = OnSphere { raw, roots: &roots };
         let raw = if roots.is_empty() { raw } else { &wrapped };
@@ -197,13 +224,14 @@ impl BuildOptions {
         Ok(Some(Built { term: Stored::Factor(factor), normalizer, roots }))
     }
 
-    /// The term as a packed triangle.
-    fn dense(&self, raw: &dyn Raw, name: &str, single: bool) -> Result<Built> {
+    /// The term as a packed triangle, whose raw values may be at hand.
+    fn dense(&self, raw: &dyn Raw, name: &str, single: bool, ready: Option<Packed<f64>>) -> Result<Built> {
         let (roots, diagonal) = self.sphere(raw, name)?;
-        let wrapped = OnSphere { raw, roots: &roots };
-        let raw = if roots.is_empty() { raw } else { &wrapped };
         let n = diagonal.len();
-        let mut k = Packed::<f64>::from_rows(n, |i, row| raw.head_of_column(i, row));
+        let mut k = ready.unwrap_or_else(|| Packed::<f64>::from_rows(n, |i, row| raw.head_of_column(i, row)));
+        if !roots.is_empty() {
+            k.map_rows(|i, row| row.iter_mut().zip(&roots).for_each(|(v, r)| *v /= r * roots[i]));
+        }
         let normalizer = Normalizer::fit(self.normalize, name, &diagonal, || {
             let mut sums = vec![0.0; n];
             k.apply(&vec![1.0; n], &mut sums);
@@ -238,16 +266,53 @@ struct Assembly<'a> {
     n: usize,
     built: Vec<Option<Built>>,
     bytes: u64,
+    maps: Vec<Option<Matrix>>,
+    imputations: Vec<Option<Imputation>>,
+    notes: Vec<String>,
 }
 
 impl<'a> Assembly<'a> {
     fn new(options: &'a BuildOptions, n: usize, terms: usize) -> Self {
-        Self { options, n, built: (0..terms).map(|_| None).collect(), bytes: 0 }
+        let (maps, imputations) = (vec![None; terms], vec![None; terms]);
+        Self { options, n, built: (0..terms).map(|_| None).collect(), bytes: 0, maps, imputations, notes: Vec::new() }
     }
 
-    /// Builds the terms `batch` (index, name, raw values): factors in parallel, then triangles for the rest in the widest form
-    /// that still fits.
-    fn add(&mut self, batch: &[(usize, &str, &dyn Raw)]) -> Result<()> {
+    /// [`Assembly::add`] for kernels on columns that some rows lack.
+    fn add_imputed(&mut self, batch: &[(usize, &str, &dyn Raw)], absent: &[bool], missing: Missing) -> Result<()> {
+        if self.options.normalize == Normalize::Spherical {
+            let got = "spherical, and rows lack a view";
+            return Err(Error::param("normalize", "one of trace, multiplicative, center, none", got));
+        }
+        let own = Imputation { absent: absent.to_vec(), missing };
+        let raws: Vec<Imputed<'_>> = batch.iter().map(|(_, _, raw)| Imputed::new(*raw, &own)).collect();
+        let wrapped: Vec<(usize, &str, &dyn Raw)> =
+            batch.iter().zip(&raws).map(|((t, name, _), raw)| (*t, *name, raw as &dyn Raw)).collect();
+        self.add(&wrapped, &|_| None)?;
+        batch.iter().for_each(|(t, ..)| self.imputations[*t] = Some(own.clone()));
+        Ok(())
+    }
+
+    /// A ready-made matrix, checked and where asked for repaired.
+    fn add_ready(&mut self, t: usize, name: &str, k: Matrix, how: Indefinite) -> Result<()> {
+        check::symmetric(&k, name)?;
+        let k = match repair(&k, name, how)? {
+            None => k,
+            Some(fixed) => {
+                self.maps[t] = fixed.map;
+                self.notes.push(fixed.note);
+                fixed.matrix
+            }
+        };
+        self.add(&[(t, name, &k)], &|_| None)
+    }
+
+    /// Builds the terms `batch` (term, name, raw values): factors in parallel, then triangles for the rest in the widest form
+    /// that still fits. `together` computes the raw triangles of some places of the batch in one pass, where that is possible.
+    fn add(
+        &mut self,
+        batch: &[(usize, &str, &dyn Raw)],
+        together: &dyn Fn(&[usize]) -> Option<Vec<Packed<f64>>>,
+    ) -> Result<()> {
         let factors: Vec<Option<Built>> =
             batch.par_iter().map(|(_, name, raw)| self.options.factor(*raw, name)).collect::<Result<_>>()?;
         let mut missing = Vec::new();
@@ -269,8 +334,16 @@ impl<'a> Assembly<'a> {
             self.bytes,
             "raise the budget, use fewer kernels or rows, or smoother kernels (wider ones have lower rank)",
         )?;
-        let dense: Vec<Built> =
-            missing.par_iter().map(|(_, name, raw)| self.options.dense(*raw, name, single)).collect::<Result<_>>()?;
+        let terms: Vec<usize> = missing.iter().map(|(t, ..)| *t).collect();
+        // In one pass all triangles are wide at once: not where they do not fit.
+        let ready = if single || missing.len() < 2 { None } else { together(&terms) };
+        let ready: Vec<Option<Packed<f64>>> =
+            ready.map_or_else(|| missing.iter().map(|_| None).collect(), |all| all.into_iter().map(Some).collect());
+        let dense: Vec<Built> = missing
+            .par_iter()
+            .zip(ready)
+            .map(|((_, name, raw), ready)| self.options.dense(*raw, name, single, ready))
+            .collect::<Result<_>>()?;
         for ((at, ..), term) in missing.iter().zip(dense) {
             self.built[*at] = Some(term);
         }
@@ -278,7 +351,15 @@ impl<'a> Assembly<'a> {
     }
 
     fn finish(self) -> GramSet {
-        let mut set = GramSet { n: self.n, terms: Vec::new(), normalizers: Vec::new(), roots: Vec::new() };
+        let mut set = GramSet {
+            n: self.n,
+            terms: Vec::new(),
+            normalizers: Vec::new(),
+            roots: Vec::new(),
+            maps: self.maps,
+            imputations: self.imputations,
+            notes: self.notes,
+        };
         for built in self.built.into_iter().flatten() {
             set.terms.push(built.term);
             set.normalizers.push(built.normalizer);
@@ -289,19 +370,40 @@ impl<'a> Assembly<'a> {
 }
 
 /// The lower triangle of pair numbers over one scope, mirrored.
-fn pair_table(pair: Pair, x: &Matrix) -> Gram {
+fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     let mut table = Gram::zeros(x.rows());
     table.data_mut().par_chunks_mut(x.rows()).enumerate().for_each(|(i, row)| {
-        row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = pair.of(x.row(i), x.row(j)));
+        row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = x.pair(pair, i, x, j));
     });
     table.mirror();
     table
 }
 
+/// String kernels on one column, those that share a pass over pairs in one list.
+fn families(text: &[usize], kernels: &[KernelSpec]) -> Vec<Vec<usize>> {
+    let key = |t: usize| match kernels[t].function {
+        Function::Text(text) => text.family(),
+        _ => None,
+    };
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for &t in text {
+        match found.iter_mut().find(|f| key(f[0]) == key(t)) {
+            Some(family) => family.push(t),
+            None => found.push(vec![t]),
+        }
+    }
+    found
+}
+
 impl GramSet {
     /// The terms of `kernels` on the rows of `x` (already standardised).
     pub fn from_table(x: &Matrix, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
-        let n = x.rows();
+        Self::from_rows(&x.clone().into(), kernels, options)
+    }
+
+    /// The terms of `kernels` on `rows` (numbers already standardised).
+    pub fn from_rows(rows: &Rows, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
+        let n = rows.len();
         let mut scopes: Vec<(&[usize], Vec<usize>)> = Vec::new();
         let mut position = std::collections::HashMap::new();
         for (t, k) in kernels.iter().enumerate() {
@@ -313,13 +415,43 @@ impl GramSet {
         }
         let mut assembly = Assembly::new(options, n, kernels.len());
         for (columns, members) in &scopes {
-            let scope = x.select_cols(columns);
-            let mut pairs: Vec<Pair> = members.iter().map(|&t| kernels[t].function.pair()).collect();
+            let absent = rows.absent(columns);
+            for &t in members {
+                if let Function::Precomputed { indefinite } = kernels[t].function {
+                    assembly.add_ready(t, &kernels[t].name, rows.numbers().select_cols(columns), indefinite)?;
+                }
+            }
+            let text: Vec<usize> = members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
+            for family in families(&text, kernels) {
+                let points: Vec<Points> = family.par_iter().map(|&t| kernels[t].points(rows)).collect();
+                let batch: Vec<(usize, &str, &dyn Raw)> =
+                    family.iter().zip(&points).map(|(&t, p)| (t, kernels[t].name.as_str(), p as &dyn Raw)).collect();
+                let together = |terms: &[usize]| {
+                    let specs: Vec<&KernelSpec> = terms.iter().map(|&t| &kernels[t]).collect();
+                    let together = Together::new(&specs, rows)?;
+                    Some(Packed::several(n, specs.len(), |i, out| together.row(i, out)))
+                };
+                match &absent {
+                    Some(absent) => assembly.add_imputed(&batch, absent, rows.missing())?,
+                    None => assembly.add(&batch, &together)?,
+                }
+            }
+            if !text.is_empty() {
+                continue;
+            }
+            let scope = Numeric::of(rows, columns);
+            for &t in members.iter().filter(|&&t| matches!(kernels[t].function, Function::Sigmoid { .. })) {
+                check::positive_semidefinite(
+                    &kernels[t].points(rows).block(&kernels[t].points(rows)),
+                    &kernels[t].name,
+                )?;
+            }
+            let mut pairs: Vec<Pair> = members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
             pairs.sort_unstable();
             pairs.dedup();
             for pair in pairs {
                 let of_pair: Vec<usize> =
-                    members.iter().copied().filter(|&t| kernels[t].function.pair() == pair).collect();
+                    members.iter().copied().filter(|&t| kernels[t].function.pair() == Some(pair)).collect();
                 // One column is cheaper to recompute than to look up; a table must leave room for the terms.
                 let table_bytes = 8 * (n as u64) * (n as u64);
                 let worth =
@@ -327,12 +459,33 @@ impl GramSet {
                 let table = worth.then(|| pair_table(pair, &scope));
                 let raws: Vec<Computed<'_>> = of_pair
                     .iter()
-                    .map(|&t| Computed { function: kernels[t].function, x: &scope, pairs: table.as_ref() })
+                    .map(|&t| Computed { function: kernels[t].function, pair, x: &scope, pairs: table.as_ref() })
                     .collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
                     of_pair.iter().zip(&raws).map(|(&t, r)| (t, kernels[t].name.as_str(), r as &dyn Raw)).collect();
-                assembly.add(&batch)?;
+                match &absent {
+                    Some(absent) => assembly.add_imputed(&batch, absent, rows.missing())?,
+                    None => assembly.add(&batch, &|_| None)?,
+                }
             }
+        }
+        Ok(assembly.finish())
+    }
+
+    /// Ready-made Gram matrices, checked: square, finite, symmetric; and what is not positive semidefinite treated as asked.
+    pub fn from_stack_repaired(
+        stack: Stack<'_>,
+        names: &[String],
+        options: &BuildOptions,
+        how: Indefinite,
+    ) -> Result<Self> {
+        if how == Indefinite::Refuse {
+            return Self::from_stack(stack, names, options);
+        }
+        let mut assembly = Assembly::new(options, stack.rows, stack.terms);
+        for t in 0..stack.terms {
+            let k = stack.kernels(t..t + 1).swap_remove(0);
+            assembly.add_ready(t, &names[t], k, how)?;
         }
         Ok(assembly.finish())
     }
@@ -349,7 +502,7 @@ impl GramSet {
                 .enumerate()
                 .map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw))
                 .collect();
-            assembly.add(&batch).or_else(|e| {
+            assembly.add(&batch, &|_| None).or_else(|e| {
                 // An indefinite matrix may fail in its normalisation first; what is wrong with it is the better message.
                 kernels.iter().zip(&names[first..]).try_for_each(|(k, name)| check::positive_semidefinite(k, name))?;
                 Err(e)
@@ -410,17 +563,20 @@ pub fn gram_block(
     kernels
         .par_iter()
         .map(|spec| {
-            let rows = x.features().select_cols(&spec.columns);
-            let f = spec.function;
+            if spec.is_precomputed() {
+                let remedy = "they are in their file already; leave them out";
+                return Err(Error::data(format!("kernel `{}`", spec.name), "has ready-made values", remedy));
+            }
+            let rows = spec.points(x.rows());
             let Some(train) = train else {
-                let mut k = f.block(&rows, &rows);
+                let mut k = rows.block(&rows);
                 Normalizer::fit_block(normalize, &spec.name, &k)?.apply_train(&mut k);
                 return Ok(k);
             };
-            let base = train.features().select_cols(&spec.columns);
-            let normalizer = Normalizer::fit_block(normalize, &spec.name, &f.block(&base, &base))?;
-            let mut k = f.block(&rows, &base);
-            normalizer.apply_cross(&mut k, &f.diagonal(&rows), &f.diagonal(&base));
+            let base = spec.points(train.rows());
+            let normalizer = Normalizer::fit_block(normalize, &spec.name, &base.block(&base))?;
+            let mut k = rows.block(&base);
+            normalizer.apply_cross(&mut k, &rows.diagonal(), &base.diagonal());
             Ok(k)
         })
         .collect()

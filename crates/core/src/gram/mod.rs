@@ -6,8 +6,10 @@
 mod build;
 mod check;
 mod factor;
+mod impute;
 mod lanczos;
 mod packed;
+mod repair;
 mod set;
 mod square;
 mod subset;

@@ -1,5 +1,7 @@
 //! A symmetric matrix as its packed lower triangle, in f64 or f32: half the numbers, half the traffic.
 
+use rayon::prelude::*;
+
 use crate::linalg::{axpy, dot};
 
 /// Storage precision.
@@ -50,6 +52,23 @@ impl<T: Cell> Packed<T> {
             data.extend(row[..=i].iter().map(|&x| T::from_f64(x)));
         }
         Self { n, data }
+    }
+
+    /// Several matrices filled together: `fill(i, rows)` writes entries (i, 0..=i) of each.
+    pub fn several(n: usize, count: usize, fill: impl Fn(usize, &mut [&mut [T]]) + Sync) -> Vec<Self> {
+        let mut all = vec![vec![T::from_f64(0.0); n * (n + 1) / 2]; count];
+        // Row i of every matrix, one task per row.
+        let mut rows: Vec<Vec<&mut [T]>> = (0..n).map(|_| Vec::with_capacity(count)).collect();
+        for data in &mut all {
+            let mut rest = data.as_mut_slice();
+            for (i, rows) in rows.iter_mut().enumerate() {
+                let (row, later) = rest.split_at_mut(i + 1);
+                rows.push(row);
+                rest = later;
+            }
+        }
+        rows.par_iter_mut().enumerate().for_each(|(i, rows)| fill(i, rows));
+        all.into_iter().map(|data| Self { n, data }).collect()
     }
 
     /// Sum of the diagonal.

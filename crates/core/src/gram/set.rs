@@ -4,11 +4,13 @@ use rayon::prelude::*;
 
 use super::{
     Basis, Extension, Factor, Gram, GramSource,
+    impute::Imputation,
     packed::{Cell, Packed},
 };
 use crate::{
+    data::Missing,
     kernels::Normalizer,
-    linalg::{axpy, dot, gemm_nt},
+    linalg::{Matrix, axpy, dot, gemm_nt},
 };
 
 /// Rows of the combined matrix that one task fills; columns of factors gathered at a time.
@@ -34,9 +36,32 @@ pub struct GramSet {
     pub(super) normalizers: Vec<Normalizer>,
     /// √k(x_i, x_i) before spherical normalisation; empty for the others.
     pub(super) roots: Vec<Vec<f64>>,
+    /// What repairing a ready-made matrix does to values of new rows.
+    pub(super) maps: Vec<Option<Matrix>>,
+    /// Rows that lack what a term reads.
+    pub(super) imputations: Vec<Option<Imputation>>,
+    /// Things the user should know, in plain words.
+    pub(super) notes: Vec<String>,
 }
 
 impl GramSet {
+    /// What was done to the kernels that nobody asked for, in plain words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The varying part of Σ_i a_i k_t(x_i, ·) for a new row that lacks what the term reads; `offset` is that of its extension.
+    pub fn absent_value(&self, t: usize, a: &[f64], offset: f64, missing: Missing) -> f64 {
+        if missing != Missing::Mean {
+            return 0.0;
+        }
+        let mut values = vec![0.0; a.len()];
+        self.apply(t, a, &mut values);
+        let present = |i: &usize| self.imputations[t].as_ref().is_none_or(|m| !m.absent[*i]);
+        let rows: Vec<usize> = (0..a.len()).filter(present).collect();
+        rows.iter().map(|&i| values[i]).sum::<f64>() / rows.len().max(1) as f64 - offset
+    }
+
     /// Bytes the terms take.
     pub fn bytes(&self) -> u64 {
         self.terms
@@ -87,6 +112,16 @@ impl GramSet {
         };
         if let (Basis::Samples { index, coef }, false) = (&mut extension.basis, self.roots[t].is_empty()) {
             coef.iter_mut().zip(index).for_each(|(c, &mut i)| *c /= self.roots[t][i]);
+        }
+        if let Basis::Samples { index, coef } = &mut extension.basis {
+            if let Some(map) = &self.maps[t] {
+                let mut mapped = vec![0.0; self.n];
+                index.iter().zip(&*coef).for_each(|(&i, c)| axpy(*c, map.row(i), &mut mapped));
+                (*index, *coef) = ((0..self.n).collect(), mapped);
+            }
+            if let Some(imputation) = &self.imputations[t] {
+                (*index, *coef) = imputation.spread(index, coef);
+            }
         }
         extension
     }

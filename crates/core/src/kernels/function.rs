@@ -1,7 +1,7 @@
 //! Kernel values. A kernel is a function of one number per pair of rows (their product or their distance), so that
 //! one table of those numbers serves every width and degree over the same columns.
 
-use super::Function;
+use super::{Distance, Function};
 use crate::linalg::{Matrix, dot, exp_scaled, l1_distance, sq_distance};
 
 /// The number per pair of rows that a kernel function starts from.
@@ -13,6 +13,14 @@ pub enum Pair {
     SquaredDistance,
     /// ‖x − z‖₁
     L1Distance,
+    /// Σ (x − z)² / (x + z)
+    Chi2Distance,
+    /// Σ (√x − √z)²
+    HellingerDistance,
+    /// Σ 2 x z / (x + z)
+    HarmonicSum,
+    /// Σ min(x, z)
+    Minimum,
 }
 
 impl Pair {
@@ -23,38 +31,87 @@ impl Pair {
             Self::Product => dot(x, z),
             Self::SquaredDistance => sq_distance(x, z),
             Self::L1Distance => l1_distance(x, z),
+            _ => x.iter().zip(z).map(|(&x, &z)| self.term(x, z)).sum(),
+        }
+    }
+
+    /// What one column adds to it; a column that is 0 in both rows adds nothing.
+    #[inline]
+    pub(super) fn term(self, x: f64, z: f64) -> f64 {
+        match self {
+            Self::Product => x * z,
+            Self::SquaredDistance => (x - z) * (x - z),
+            Self::L1Distance => (x - z).abs(),
+            Self::Chi2Distance => over((x - z) * (x - z), x + z),
+            Self::HellingerDistance => (x.sqrt() - z.sqrt()).powi(2),
+            Self::HarmonicSum => over(2.0 * x * z, x + z),
+            Self::Minimum => x.min(z),
         }
     }
 
     /// `out[i]` = the value for row `x` and row i of `z`.
     pub fn row(self, x: &[f64], z: &Matrix, out: &mut [f64]) {
-        if let ([x], 1) = (x, z.cols()) {
-            let pairs = out.iter_mut().zip(z.data());
-            match self {
-                Self::Product => pairs.for_each(|(o, z)| *o = x * z),
-                Self::SquaredDistance => pairs.for_each(|(o, z)| *o = (x - z) * (x - z)),
-                Self::L1Distance => pairs.for_each(|(o, z)| *o = (x - z).abs()),
-            }
-        } else {
-            out.iter_mut().enumerate().for_each(|(i, o)| *o = self.of(x, z.row(i)));
+        let single = if let ([x], 1) = (x, z.cols()) { Some(*x) } else { None };
+        let pairs = out.iter_mut().zip(z.data());
+        match (self, single) {
+            (Self::Product, Some(x)) => pairs.for_each(|(o, z)| *o = x * z),
+            (Self::SquaredDistance, Some(x)) => pairs.for_each(|(o, z)| *o = (x - z) * (x - z)),
+            (Self::L1Distance, Some(x)) => pairs.for_each(|(o, z)| *o = (x - z).abs()),
+            _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.of(x, z.row(i))),
         }
     }
 }
 
-impl Function {
-    /// What it starts from.
-    pub fn pair(self) -> Pair {
+/// 0/0 is 0: where both rows have nothing, nothing is to be compared.
+fn over(above: f64, below: f64) -> f64 {
+    if below == 0.0 { 0.0 } else { above / below }
+}
+
+/// Distances come from pairs, all but the root of the squared one.
+impl Distance {
+    pub(super) fn pair(self) -> Pair {
         match self {
-            Self::Linear | Self::Poly { .. } => Pair::Product,
-            Self::Rbf { .. } => Pair::SquaredDistance,
-            Self::Laplace { .. } => Pair::L1Distance,
+            Self::L1 => Pair::L1Distance,
+            Self::L2 => Pair::SquaredDistance,
+            Self::Chi2 => Pair::Chi2Distance,
+            Self::Hellinger => Pair::HellingerDistance,
+        }
+    }
+
+    /// Of two rows.
+    pub fn of(self, x: &[f64], z: &[f64]) -> f64 {
+        let value = self.pair().of(x, z);
+        if self == Self::L2 { value.sqrt() } else { value }
+    }
+}
+
+impl Function {
+    /// What it starts from; `None` for kernels of sequences and ready-made ones.
+    pub fn pair(self) -> Option<Pair> {
+        match self {
+            Self::Linear | Self::Poly { .. } | Self::Sigmoid { .. } => Some(Pair::Product),
+            Self::Chi2Sum => Some(Pair::HarmonicSum),
+            Self::Chi2 { .. } => Some(Pair::Chi2Distance),
+            Self::Intersection => Some(Pair::Minimum),
+            Self::Gauss { distance, .. } => Some(distance.pair()),
+            Self::Rbf { .. } => Some(Pair::SquaredDistance),
+            Self::Laplace { .. } => Some(Pair::L1Distance),
+            Self::Text(_) | Self::Precomputed { .. } => None,
         }
     }
 
     /// Turns pair numbers into kernel values, in place.
     pub fn finish(self, values: &mut [f64]) {
         match self {
-            Self::Linear => {}
+            Self::Linear | Self::Chi2Sum | Self::Intersection | Self::Text(_) | Self::Precomputed { .. } => {}
+            Self::Chi2 { gamma } => exp_scaled(-gamma, values),
+            Self::Sigmoid { slope, offset } => values.iter_mut().for_each(|v| *v = (slope * *v + offset).tanh()),
+            Self::Gauss { distance, width } => {
+                if distance == Distance::L2 {
+                    values.iter_mut().for_each(|v| *v = v.sqrt());
+                }
+                exp_scaled(-1.0 / width, values);
+            }
             Self::Poly { degree, offset } => {
                 values.iter_mut().for_each(|v| *v = (*v + offset).powi(degree.cast_signed()));
             }
@@ -63,26 +120,27 @@ impl Function {
         }
     }
 
-    /// k(x_i, x_i) for every row.
+    /// k(x_i, x_i) for every row. A kernel of sequences has no value on numbers: NaN.
     pub fn diagonal(self, x: &Matrix) -> Vec<f64> {
-        let mut values: Vec<f64> = (0..x.rows()).map(|i| self.pair().of(x.row(i), x.row(i))).collect();
+        let own = |i: usize| self.pair().map_or(f64::NAN, |pair| pair.of(x.row(i), x.row(i)));
+        let mut values: Vec<f64> = (0..x.rows()).map(own).collect();
         self.finish(&mut values);
         values
     }
 
-    /// Kernel values of row `x` against every row of `z`.
+    /// Kernel values of row `x` against the first rows of `z`.
     pub fn row(self, x: &[f64], z: &Matrix, out: &mut [f64]) {
-        self.pair().row(x, z, out);
+        match self.pair() {
+            Some(pair) => pair.row(x, z, out),
+            None => out.fill(f64::NAN),
+        }
         self.finish(out);
     }
 
     /// All kernel values, `x.rows() × z.rows()`.
     pub fn block(self, x: &Matrix, z: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(x.rows(), z.rows());
-        for i in 0..x.rows() {
-            self.pair().row(x.row(i), z, out.row_mut(i));
-        }
-        self.finish(out.data_mut());
+        (0..x.rows()).for_each(|i| self.row(x.row(i), z, out.row_mut(i)));
         out
     }
 }

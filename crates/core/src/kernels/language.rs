@@ -3,21 +3,30 @@
 //! ```text
 //! bank   := group (";" group)*
 //! group  := kernel ("," kernel)* ["on" scope ("," scope)*]  |  ["bank"] ("auto" | "paper")
-//! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths)
+//! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths) | gauss(distance, widths)
+//!         | chi2[(gammas)] | intersection | sigmoid(slope, offset)
+//!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
+//!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
+//!         | precomputed | precomputed(view)
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
 //! ```
 //!
 //! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). Widths
-//! may be `auto`: around the median distance within the scope. Without `on`, a group is `on all`; without `c`, c = 1.
+//! may be `auto`: for `chi2` and `gauss` from the mean distance, for others around the median distance within the scope. String kernels read columns of text, one kernel for each column of the scope;
+//! alphabets are dna, rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`; without `c`, c = 1.
+//! `precomputed` reads kernel values computed elsewhere; `precomputed(name)` is `precomputed on view(name)`.
 //! `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is `rbf(auto), poly(1..3)` on all, and on each feature while
 //! there are at most 100.
 
 use std::fmt;
 
+use super::{Alphabet, Distance};
 use crate::Result;
 
 mod parser;
 mod resolve;
+
+pub(crate) use resolve::not_negative;
 
 /// What `paper` stands for: 13 kernels on all features and 13 on each.
 pub const PAPER: &str = "rbf(2^-3..2^6), poly(1..3) on all, each";
@@ -37,6 +46,15 @@ pub fn parse(text: &str) -> Result<Bank> {
     parser::bank(text)
 }
 
+/// The views that a text names in `precomputed(…)`.
+pub fn precomputed(text: &str) -> Result<Vec<String>> {
+    let bank = parse(text)?;
+    let families = bank.groups.iter().flat_map(|g| &g.kernels);
+    Ok(families
+        .filter_map(|f| if let Family::Precomputed(Some(name)) = f { Some(name.clone()) } else { None })
+        .collect())
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct Group {
     kernels: Vec<Family>,
@@ -47,9 +65,46 @@ struct Group {
 #[derive(Debug, Clone, PartialEq)]
 enum Family {
     Linear,
-    Poly { degrees: Vec<Numbers>, offset: f64 },
+    Poly {
+        degrees: Vec<Numbers>,
+        offset: f64,
+    },
     Rbf(Widths),
     Laplace(Widths),
+    /// Additive without factors.
+    Chi2(Option<Widths>),
+    Intersection,
+    Sigmoid {
+        slope: f64,
+        offset: f64,
+    },
+    Gauss(Distance, Widths),
+    /// String kernels, one per length of words; `extra` is the number of mismatches, or the shift.
+    Text {
+        kind: TextKind,
+        lengths: Vec<Numbers>,
+        extra: u32,
+        alphabet: Option<Alphabet>,
+    },
+    /// Ready-made values: of the view named, or of the scope's.
+    Precomputed(Option<String>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Spectrum,
+    Mismatch,
+    Wd,
+    WdSum,
+}
+
+impl TextKind {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Spectrum, "spectrum"), (Self::Mismatch, "mismatch"), (Self::Wd, "wd"), (Self::WdSum, "wdsum")];
+
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -140,10 +195,25 @@ impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Linear => f.write_str("linear"),
+            Self::Precomputed(None) => f.write_str("precomputed"),
+            Self::Precomputed(Some(name)) => write!(f, "precomputed({})", quoted(name)),
             Self::Poly { degrees, offset: 1.0 } => write!(f, "poly({})", list(degrees, "|")),
             Self::Poly { degrees, offset } => write!(f, "poly({}, {})", list(degrees, "|"), short(*offset)),
             Self::Rbf(widths) => write!(f, "rbf({widths})"),
             Self::Laplace(widths) => write!(f, "laplace({widths})"),
+            Self::Chi2(None) => f.write_str("chi2"),
+            Self::Chi2(Some(gammas)) => write!(f, "chi2({gammas})"),
+            Self::Intersection => f.write_str("intersection"),
+            Self::Sigmoid { slope, offset } => write!(f, "sigmoid({}, {})", short(*slope), short(*offset)),
+            Self::Gauss(distance, widths) => write!(f, "gauss({}, {widths})", distance.word()),
+            Self::Text { kind, lengths, extra, alphabet } => {
+                write!(f, "{}({}", kind.word(), list(lengths, "|"))?;
+                if *extra > 0 || *kind == TextKind::Mismatch {
+                    write!(f, ", {extra}")?;
+                }
+                alphabet.map_or(Ok(()), |a| write!(f, ", {}", a.word()))?;
+                f.write_str(")")
+            }
         }
     }
 }
@@ -198,7 +268,10 @@ mod tests {
         linalg::Matrix,
     };
 
-    const TEXTS: [&str; 8] = [
+    const TEXTS: [&str; 12] = [
+        "chi2, chi2(0.5|2^-3..2^1), intersection, sigmoid(0.1, -1) on all; gauss(hellinger, auto), gauss(l2, 1|2), chi2(auto)",
+        "spectrum(1..3), wd(1..20, shift = 2, dna), wdsum(5) on cols(a), each",
+        "mismatch(3|5, 1, protein), spectrum(6, free), wd(2, 3), mismatch(2, m = 0) on view(v); rbf(1)",
         "auto",
         "bank paper; linear on bands(3)",
         "rbf(2^-3..2^6|0.7|1e-7), poly(1..3) on all, each",
@@ -207,6 +280,7 @@ mod tests {
         "linear, poly(2), laplace(0.1..2.1) on each, bands(2)",
         "rbf(10^-2..10^2|1e20|123456.789)",
         "rbf(1.0001^-9..1.0001^9) on view(\"\")",
+        "precomputed on view(k); precomputed(\"a b.npy\")",
     ];
 
     #[test]

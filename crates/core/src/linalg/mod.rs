@@ -1,12 +1,14 @@
 //! Small dense linear algebra and the thread pool: what the solvers stand on.
 
 mod cholesky;
+mod eigen;
 mod exp;
 mod matrix;
 pub mod threads;
 mod vector;
 
 pub use cholesky::Cholesky;
+pub use eigen::SymmetricEigen;
 pub use exp::exp_scaled;
 pub use matrix::Matrix;
 pub use vector::{axpy, dot, gemm_nt, l1_distance, sq_distance};

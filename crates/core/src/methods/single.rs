@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    data::{Standardizer, Target, split},
+    data::{self, Target, split},
     gram::{BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::KernelSpec,
     linalg::Matrix,
@@ -37,7 +37,7 @@ pub fn fit(problem: &Problem<'_>, memory: &mut Memory, observer: &mut dyn Observ
 /// What folds are cut from.
 pub(super) enum Rows<'a> {
     /// The training table (standardised or not: folds standardise anew) and its kernels.
-    Table(&'a Matrix, &'a [KernelSpec]),
+    Table(&'a data::Rows, &'a [KernelSpec]),
     /// Ready-made terms. Scaled or centred by all rows, they give a fold the same kernel as the raw ones once it has scaled or centred
     /// them by its own.
     Ready(&'a GramSet),
@@ -83,8 +83,8 @@ struct Fold<'a> {
 enum Kernels<'a> {
     /// Standardised rows and the terms that can be built on them: `place[t]` among `specs` and `grams`.
     Table {
-        train: Matrix,
-        test: Matrix,
+        train: data::Rows,
+        test: data::Rows,
         specs: Vec<KernelSpec>,
         place: Vec<Option<usize>>,
         grams: GramSet,
@@ -109,12 +109,14 @@ impl<'a> Fold<'a> {
         let kernels = match rows {
             Rows::Ready(grams) => Kernels::Ready { grams, train, test },
             Rows::Table(x, kernels) => {
+                let kernels: Vec<KernelSpec> = kernels.iter().map(|k| k.of_rows(&train)).collect();
                 let (mut train, mut test) = (x.select_rows(&train), x.select_rows(&test));
                 if spec.standardize {
-                    let standardizer = Standardizer::fit(&train);
-                    (train, test) = (standardizer.apply(&train)?, standardizer.apply(&test)?);
+                    let standardizer = train.standardizer();
+                    train = train.with_numbers(standardizer.apply(train.numbers())?);
+                    test = test.with_numbers(standardizer.apply(test.numbers())?);
                 }
-                let (place, specs, grams) = build(&train, kernels, options)?;
+                let (place, specs, grams) = build(&train, &kernels, options)?;
                 Kernels::Table { train, test, specs, place, grams }
             }
         };
@@ -129,8 +131,10 @@ impl<'a> Fold<'a> {
                 None => self.constant(),
                 Some(at) => {
                     let fit = self.fit(&Groups::subset(grams, &[at]), grams.n_terms(), at)?;
-                    let predictor = Predictor::new(&[fit], grams, Some((train, specs)), self.spec.normalize);
-                    predictor.evaluate(specs, &test.select_cols(predictor.columns()))
+                    let (normalize, missing) = (self.spec.normalize, self.spec.missing);
+                    let predictor = Predictor::imputing(&[fit], grams, Some((train, specs)), normalize, missing);
+                    let ready_made = test.select_cols(predictor.gram_columns());
+                    predictor.evaluate_with(specs, &test.select_cols(predictor.columns()), &ready_made)
                 }
             },
             Kernels::Ready { grams, train, test } => {
@@ -197,20 +201,20 @@ impl<'a> Fold<'a> {
 
 /// The terms of `kernels` on `x`, without those that cannot be built there because their columns are constant.
 fn build(
-    x: &Matrix,
+    x: &data::Rows,
     kernels: &[KernelSpec],
     options: &BuildOptions,
 ) -> Result<(Vec<Option<usize>>, Vec<KernelSpec>, GramSet)> {
-    match GramSet::from_table(x, kernels, options) {
+    match GramSet::from_rows(x, kernels, options) {
         Ok(grams) => Ok(((0..kernels.len()).map(Some).collect(), kernels.to_vec(), grams)),
         Err(Error::Data { .. }) => {
-            let alone = |k: &KernelSpec| GramSet::from_table(x, std::slice::from_ref(k), options).is_ok();
+            let alone = |k: &KernelSpec| GramSet::from_rows(x, std::slice::from_ref(k), options).is_ok();
             let good: Vec<bool> = kernels.par_iter().map(alone).collect();
             let specs: Vec<KernelSpec> =
                 kernels.iter().zip(&good).filter(|(_, g)| **g).map(|(k, _)| k.clone()).collect();
             let mut next = 0..specs.len();
             let place = good.iter().map(|g| if *g { next.next() } else { None }).collect();
-            let grams = GramSet::from_table(x, &specs, options)?;
+            let grams = GramSet::from_rows(x, &specs, options)?;
             Ok((place, specs, grams))
         }
         Err(e) => Err(e),

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{Choices, Penalty};
 use crate::{
     Error, Result,
+    data::Missing,
     gram::Storage,
-    kernels::Normalize,
+    kernels::{Indefinite, Normalize},
     model::Scheme,
     weights::{ElasticNet, LpBall},
 };
@@ -198,6 +199,12 @@ pub struct TrainSpec {
     pub working_set: bool,
     /// May they leave kernels out once these are proved to have no weight? The optimum is the same either way.
     pub screening: bool,
+    /// Preprocessing of ordered columns (see [`crate::data::steps`]); empty for none.
+    pub preprocess: String,
+    /// What is done with rows that lack a view.
+    pub missing: Missing,
+    /// What is done with ready-made matrices that are not positive semidefinite.
+    pub indefinite: Indefinite,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -225,6 +232,9 @@ impl Default for TrainSpec {
             max_iter: 500,
             working_set: true,
             screening: true,
+            preprocess: String::new(),
+            missing: Missing::Refuse,
+            indefinite: Indefinite::Refuse,
             storage: Storage::Auto,
             memory: None,
         }
@@ -289,6 +299,9 @@ impl TrainSpec {
         self.kernels == other.kernels
             && self.normalize == other.normalize
             && self.standardize == other.standardize
+            && self.preprocess == other.preprocess
+            && self.missing == other.missing
+            && self.indefinite == other.indefinite
             && self.storage == other.storage
             && self.memory == other.memory
             && self.rank_tolerance() == other.rank_tolerance()

@@ -13,10 +13,12 @@ use super::{
 };
 use crate::{
     Error, Model, Result,
-    data::{Dataset, Standardizer, Target},
+    data::{
+        Dataset, Missing, Rows, Target,
+        steps::{Plan, Steps},
+    },
     gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
-    kernels::{KernelSpec, Normalize, language},
-    linalg::Matrix,
+    kernels::{Function, KernelSpec, Normalize, language},
     machine::{Fitting, Task},
     model::{Certificate, Fit, FitPart, Input, Machine, Predictor},
     trace::{Observer, relative_gap},
@@ -52,7 +54,9 @@ pub struct Prepared {
     pub(super) grams: GramSet,
     pub(super) input: Input,
     /// The standardised table, for tables.
-    pub(super) table: Option<Matrix>,
+    pub(super) table: Option<Rows>,
+    /// How the table was made from the columns that the user gave.
+    plan: Plan,
     budget: Budget,
     terms_of: TrainSpec,
     warnings: Vec<String>,
@@ -72,18 +76,32 @@ impl Prepared {
         let bank = language::parse(&spec.kernels)?;
         let samples = Samples::new(data.len(), target, sample_weight)?;
         let data = if samples.kept.len() == data.len() { data.clone() } else { data.select(&samples.kept) };
-        let standardizer = spec.standardize.then(|| Standardizer::fit(data.features()));
-        let x = match &standardizer {
-            Some(s) => s.apply(data.features())?,
-            None => data.features().clone(),
+        let raw = data.with_missing(spec.missing)?;
+        let plan = Steps::parse(&spec.preprocess)?.plan(&raw)?;
+        let data = raw.after(&plan)?;
+        let standardizer = spec.standardize.then(|| data.rows().standardizer());
+        let scaled = match &standardizer {
+            Some(s) => data.with_numbers(s.apply(data.features())?)?,
+            None => data,
         };
-        let scaled = Dataset::new(x, data.columns().to_vec())?.with_views(data.views().to_vec())?;
-        let (kernels, warnings) = without_constant_kernels(bank.resolve(&scaled)?, &scaled)?;
+        let mut kernels = bank.resolve(&scaled)?;
+        for function in kernels.iter_mut().map(|k| &mut k.function) {
+            if let Function::Precomputed { indefinite } = function {
+                *indefinite = spec.indefinite;
+            }
+        }
+        if spec.normalize == Normalize::Spherical && kernels.iter().any(KernelSpec::is_precomputed) {
+            return Err(spherical_ready_made());
+        }
+        let (kernels, mut warnings) = without_constant_kernels(kernels, &scaled)?;
+        warnings.extend(imputed_views(&scaled, spec.missing));
         let (options, budget) = options(spec);
-        let grams = GramSet::from_table(scaled.features(), &kernels, &options)?;
-        let input = Input::Table { columns: data.columns().to_vec(), standardizer, kernels };
-        let table = Some(scaled.features().clone());
-        Ok(Self { samples, grams, input, table, budget, terms_of: spec.clone(), warnings, began })
+        let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
+        warnings.extend_from_slice(grams.notes());
+        let texts = raw.rows().sequences().len();
+        let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
+        let table = Some(scaled.rows().clone());
+        Ok(Self { samples, grams, input, table, plan, budget, terms_of: spec.clone(), warnings, began })
     }
 
     /// Checks and stores ready-made matrices.
@@ -98,24 +116,23 @@ impl Prepared {
         stack.check_square()?;
         let (n, m) = (stack.rows, stack.terms);
         if spec.normalize == Normalize::Spherical {
-            return Err(Error::param(
-                "normalize",
-                "one of trace, multiplicative, center, none for ready-made kernels",
-                "spherical, which needs k(x, x) of new rows",
-            ));
+            return Err(spherical_ready_made());
         }
         let samples = Samples::new(n, target, sample_weight)?;
         let names: Vec<String> = (1..=m).map(|t| format!("kernel {t}")).collect();
         let (options, budget) = options(spec);
         let grams = if samples.kept.len() == n {
-            GramSet::from_stack(stack, &names, &options)?
+            GramSet::from_stack_repaired(stack, &names, &options, spec.indefinite)?
         } else {
             let data = stack.block(&samples.kept, &samples.kept);
             let kept = samples.kept.len();
-            GramSet::from_stack(Stack { rows: kept, cols: kept, terms: m, data: &data }, &names, &options)?
+            let part = Stack { rows: kept, cols: kept, terms: m, data: &data };
+            GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)?
         };
         let input = Input::Precomputed { n_train: n, kernels: names };
-        Ok(Self { samples, grams, input, table: None, budget, terms_of: spec.clone(), warnings: Vec::new(), began })
+        let warnings = grams.notes().to_vec();
+        let plan = Plan::default();
+        Ok(Self { samples, grams, input, table: None, plan, budget, terms_of: spec.clone(), warnings, began })
     }
 
     /// The kernel terms.
@@ -257,8 +274,9 @@ impl Prepared {
             (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
             _ => None,
         };
-        let mut predictor = Predictor::new(&fits, &self.grams, table, spec.normalize);
+        let mut predictor = Predictor::imputing(&fits, &self.grams, table, spec.normalize, spec.missing);
         predictor.rename_rows(&self.samples.kept);
+        predictor.prepare_with(&self.plan);
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
@@ -333,14 +351,36 @@ fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
     (options, budget)
 }
 
+fn spherical_ready_made() -> Error {
+    Error::param(
+        "normalize",
+        "one of trace, multiplicative, center, none for ready-made kernels",
+        "spherical, which needs k(x, x) of new rows",
+    )
+}
+
+/// What was put in the place of views that rows lack.
+fn imputed_views(data: &Dataset, missing: Missing) -> Vec<String> {
+    let value = if missing == Missing::Mean { "the mean of the rows that have it" } else { "zero" };
+    let told = |name: &str, columns: Vec<usize>| {
+        let count = data.rows().absent(&columns)?.iter().filter(|a| **a).count();
+        let rows = data.len();
+        Some(format!(
+            "view `{name}` is missing in {count} of {rows} rows: kernel values were imputed, in feature space, as {value}"
+        ))
+    };
+    data.views().iter().filter_map(|v| told(&v.name, v.columns.clone().collect())).collect()
+}
+
 /// Kernels whose columns are all constant on the training rows say nothing: they are left out and named. None left is an error.
 fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<(Vec<KernelSpec>, Vec<String>)> {
-    let x = data.features();
-    let constant: Vec<bool> = (0..x.cols()).map(|j| (1..x.rows()).all(|i| x[(i, j)] == x[(0, j)])).collect();
+    let x = data.rows();
+    let constant: Vec<bool> = (0..x.cols()).map(|j| x.is_constant(j)).collect();
     if !constant.contains(&true) {
         return Ok((kernels, Vec::new()));
     }
-    let (dropped, kept): (Vec<_>, Vec<_>) = kernels.into_iter().partition(|k| k.columns.iter().all(|&c| constant[c]));
+    let (dropped, kept): (Vec<_>, Vec<_>) =
+        kernels.into_iter().partition(|k| !k.is_precomputed() && k.columns.iter().all(|&c| constant[c]));
     let names = |all: &[bool]| {
         let named: Vec<&str> = all.iter().zip(data.columns()).filter(|(c, _)| **c).map(|(_, n)| n.as_str()).collect();
         let shown = named.iter().take(5).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
@@ -349,7 +389,7 @@ fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<
     if kept.is_empty() {
         return Err(Error::data(
             format!("column {}", names(&constant)),
-            format!("constant on all {} training rows, and no kernel uses any other column", x.rows()),
+            format!("constant on all {} training rows, and no kernel uses any other column", x.len()),
             "give at least one column that varies",
         ));
     }

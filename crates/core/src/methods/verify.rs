@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::{Memory, MethodSpec, Penalty, Prepared, TrainSpec, smkl::relative_change};
 use crate::{
     Error, Model, Result,
-    data::{Dataset, Target},
+    data::{Dataset, Rows, Target},
     gram::GramSource,
     kernels::{Function, KernelSpec},
     linalg::{Matrix, dot},
@@ -382,8 +382,8 @@ fn close(a: f64, b: f64) -> bool {
 
 fn same_input(stored: &Input, now: &Input) -> Result<()> {
     let (
-        Input::Table { columns, standardizer, kernels },
-        Input::Table { columns: new_columns, standardizer: new_standardizer, kernels: new_kernels },
+        Input::Table { columns, standardizer, kernels, .. },
+        Input::Table { columns: new_columns, standardizer: new_standardizer, kernels: new_kernels, .. },
     ) = (stored, now)
     else {
         return Err(Error::data(
@@ -396,7 +396,7 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
         return Err(other_rows(format!("columns {}, and the fit had {}", new_columns.join(", "), columns.join(", "))));
     }
     if let (Some(old), Some(new)) = (standardizer, new_standardizer) {
-        for (j, name) in columns.iter().enumerate() {
+        for (j, name) in columns.iter().take(old.mean.len()).enumerate() {
             // A mean is known to rounding of the column's own scale.
             if (old.mean[j] - new.mean[j]).abs() > SAME_DATA * (old.scale[j] + old.mean[j].abs()) {
                 return Err(other_rows(format!("column `{name}` has mean {}, and had {}", new.mean[j], old.mean[j])));
@@ -422,19 +422,24 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
 fn same_function(a: Function, b: Function) -> bool {
     match (a, b) {
         (Function::Rbf { width: a }, Function::Rbf { width: b })
-        | (Function::Laplace { width: a }, Function::Laplace { width: b }) => close(a, b),
+        | (Function::Laplace { width: a }, Function::Laplace { width: b })
+        | (Function::Chi2 { gamma: a }, Function::Chi2 { gamma: b }) => close(a, b),
+        (Function::Gauss { distance: p, width: a }, Function::Gauss { distance: q, width: b }) => p == q && close(a, b),
         _ => a == b,
     }
 }
 
 /// The rows the model keeps must stand in the data where it says.
-fn same_rows(model: &Model, x: &Matrix, kept: &[usize]) -> Result<()> {
+fn same_rows(model: &Model, x: &Rows, kept: &[usize]) -> Result<()> {
     let (columns, stored) = (model.predictor.columns(), model.predictor.rows());
     for (k, row) in model.predictor.row_ids().iter().enumerate() {
         let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;
         // Standardised values: a column's scale is 1, or the user's own where columns are used as they are.
         let differs = |j: &usize| {
-            let (old, new) = (stored[(k, *j)], x[(at, columns[*j])]);
+            if let Some(sequences) = stored.sequence(*j) {
+                return x.sequence(columns[*j]).is_none_or(|s| s.get(at) != sequences.get(k));
+            }
+            let (old, new) = (stored.value(k, *j), x.value(at, columns[*j]));
             (old - new).abs() > SAME_DATA * (1.0 + old.abs()) && !close(old, new)
         };
         if let Some(j) = (0..columns.len()).find(differs) {

@@ -3,7 +3,7 @@
 //! ```text
 //! 8 bytes   header length h, little endian
 //! h bytes   JSON: {"__metadata__": {"format": "mercer", "version": "1", "crc32": "xxxxxxxx", "model": "<JSON>"},
-//!           "<tensor>": {"dtype": "F64" | "U64", "shape": […], "data_offsets": [from, to]}, …}
+//!           "<tensor>": {"dtype": "F64" | "U64" | "U8", "shape": […], "data_offsets": [from, to]}, …}
 //! the rest  raw little-endian tensors
 //! ```
 //!
@@ -17,7 +17,13 @@ use super::{
     Certificate, Input, Machine, Model, Predictor, Task,
     predictor::{Decision, Term, TermBasis, TermHeader},
 };
-use crate::{Error, Result, linalg::Matrix, trace::IterRecord};
+use crate::{
+    Error, Result,
+    data::{Rows, Sequences, Sparse, steps::Plan},
+    kernels::KernelSpec,
+    linalg::Matrix,
+    trace::IterRecord,
+};
 
 const FORMAT_VERSION: &str = "1";
 const NO_CHECKSUM: &str = "00000000";
@@ -32,6 +38,12 @@ struct Header {
     shared: Option<Certificate>,
     columns: Vec<usize>,
     spherical: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sparse_start: Option<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gram_columns: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Plan::is_empty")]
+    plan: Plan,
     warnings: Vec<String>,
     n_samples: usize,
     seconds: f64,
@@ -92,6 +104,23 @@ impl Tensors {
         self.put(name, "U64", vec![values.len()], values.iter().map(|&v| (v as u64).to_le_bytes()));
     }
 
+    fn put_text(&mut self, name: String, text: &str) {
+        let from = self.bytes.len();
+        self.bytes.extend_from_slice(text.as_bytes());
+        let header =
+            TensorHeader { dtype: "U8".into(), shape: vec![text.len()], data_offsets: (from, self.bytes.len()) };
+        self.headers.insert(name, header);
+    }
+
+    fn take_text(&self, name: &str) -> Result<String> {
+        let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
+        let (from, to) = header.data_offsets;
+        let bytes = self.bytes.get(from..to).filter(|b| header.dtype == "U8" && header.shape == [b.len()]);
+        bytes
+            .and_then(|b| String::from_utf8(b.to_vec()).ok())
+            .ok_or_else(|| broken(&format!("tensor `{name}` is no text")))
+    }
+
     fn take(&self, name: &str, dtype: &str) -> Result<impl Iterator<Item = [u8; 8]>> {
         let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
         let (from, to) = header.data_offsets;
@@ -128,25 +157,38 @@ impl Model {
         tensors.put(
             "rows".into(),
             "F64",
-            vec![p.rows.rows(), p.rows.cols()],
-            p.rows.data().iter().map(|v| v.to_le_bytes()),
+            vec![p.rows.len(), p.rows.numbers().cols()],
+            p.rows.numbers().data().iter().map(|v| v.to_le_bytes()),
         );
+        if let Some(sparse) = p.rows.sparse() {
+            let (starts, columns, values) = sparse.parts();
+            tensors.put_index("sparse_starts".into(), starts);
+            tensors.put_index("sparse_columns".into(), &columns.iter().map(|&c| c as usize).collect::<Vec<_>>());
+            tensors.put_f64("sparse_values".into(), values);
+        }
+        for (k, sequences) in p.rows.sequences().iter().enumerate() {
+            tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
+        }
         let mut machines = Vec::new();
         for (k, (m, decision)) in self.machines.iter().zip(&p.decisions).enumerate() {
             tensors.put_f64(format!("weights.{k}"), &m.weights);
             tensors.put_index(format!("support.{k}"), &m.support);
             tensors.put_f64(format!("dual_coef.{k}"), &m.dual_coef);
             let (mut at_all, mut coef_all, mut terms) = (Vec::new(), Vec::new(), Vec::new());
-            for Term { kernel, basis } in &decision.terms {
-                let (monomials, coef) = match basis {
+            for Term { kernel, basis, absent } in &decision.terms {
+                let (monomials, columns, coef) = match basis {
                     TermBasis::Samples { at, coef } => {
                         at_all.extend_from_slice(at);
-                        (false, coef)
+                        (false, false, coef)
                     }
-                    TermBasis::Monomials { coef } => (true, coef),
+                    TermBasis::Columns { at, coef } => {
+                        at_all.extend_from_slice(at);
+                        (false, true, coef)
+                    }
+                    TermBasis::Monomials { coef } => (true, false, coef),
                 };
                 coef_all.extend_from_slice(coef);
-                terms.push(TermHeader { kernel: *kernel, monomials, len: coef.len() });
+                terms.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
             }
             tensors.put_index(format!("term_rows.{k}"), &at_all);
             tensors.put_f64(format!("term_coef.{k}"), &coef_all);
@@ -158,6 +200,10 @@ impl Model {
                 terms,
             });
         }
+        // Texts come last: they alone do not end on an 8-byte border.
+        for (k, sequences) in p.rows.sequences().iter().enumerate() {
+            tensors.put_text(format!("sequences.{k}"), sequences.parts().0);
+        }
         let header = Header {
             task: self.task.clone(),
             input: self.input.clone(),
@@ -166,6 +212,9 @@ impl Model {
             shared: self.shared,
             columns: p.columns.clone(),
             spherical: p.spherical,
+            sparse_start: Some(p.sparse_start).filter(|s| *s != usize::MAX),
+            gram_columns: p.gram_columns.clone(),
+            plan: p.plan.clone(),
             warnings: self.warnings.clone(),
             n_samples: self.n_samples,
             seconds: self.seconds,
@@ -262,21 +311,19 @@ fn verify_checksum(bytes: &[u8], json: &str, stated: &str) -> Result<()> {
 
 fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     let (n_kernels, n_columns) = match &header.input {
-        Input::Table { columns, kernels, .. } => (kernels.len(), columns.len()),
+        Input::Table { columns, kernels, .. } => (kernels.len(), header.plan.columns(columns)?.len()),
         Input::Precomputed { kernels, .. } => (kernels.len(), 0),
     };
-    if header.columns.iter().any(|&c| c >= n_columns) {
+    if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
         return Err(broken("it names columns it does not have"));
     }
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
-    let rows = tensors.take_f64("rows")?;
-    let rows =
-        if rows.is_empty() { Matrix::default() } else { Matrix::new(row_ids.len(), header.columns.len(), rows)? };
+    let rows = rows(&header, &row_ids, tensors)?;
     let (mut machines, mut decisions) = (Vec::new(), Vec::new());
     for (k, m) in header.machines.into_iter().enumerate() {
-        let at = tensors.take_index(&format!("term_rows.{k}"), row_ids.len())?;
+        let at = tensors.take_index(&format!("term_rows.{k}"), usize::MAX)?;
         let coef = tensors.take_f64(&format!("term_coef.{k}"))?;
-        let terms = terms(&m.terms, &at, &coef, n_kernels)?;
+        let terms = terms(&m.terms, &at, &coef, (n_kernels, row_ids.len(), header.gram_columns.len()))?;
         decisions.push(Decision { constant: m.constant, terms });
         let weights = tensors.take_f64(&format!("weights.{k}"))?;
         if weights.len() != n_kernels {
@@ -291,7 +338,16 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
             trace: m.trace,
         });
     }
-    let predictor = Predictor { columns: header.columns, row_ids, rows, spherical: header.spherical, decisions };
+    let predictor = Predictor {
+        columns: header.columns,
+        row_ids,
+        rows,
+        spherical: header.spherical,
+        sparse_start: header.sparse_start.unwrap_or(usize::MAX),
+        gram_columns: header.gram_columns,
+        plan: header.plan,
+        decisions,
+    };
     Ok(Model {
         task: header.task,
         input: header.input,
@@ -307,7 +363,50 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     })
 }
 
-fn terms(headers: &[TermHeader], mut at: &[usize], mut coef: &[f64], n_kernels: usize) -> Result<Vec<Term>> {
+/// The stored training rows; none for ready-made kernels.
+fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
+    let Input::Table { kernels, columns, texts, .. } = &header.input else { return Ok(Rows::default()) };
+    let width = header.plan.columns(columns)?.len();
+    let first_text = width.checked_sub(*texts).ok_or_else(|| broken("it has more texts than columns"))?;
+    let wrong = |k: &KernelSpec| {
+        let alone = !k.reads_text() || k.columns.len() == 1;
+        !alone || k.columns.iter().any(|c| *c >= width || (*c >= first_text) != k.reads_text())
+    };
+    if kernels.iter().any(wrong) || !header.columns.is_sorted_by(|a, b| a < b) {
+        return Err(broken("a kernel reads a column that it cannot read"));
+    }
+    let sequences = header.columns.iter().filter(|c| **c >= first_text).count();
+    let first_sparse = header.sparse_start.unwrap_or(usize::MAX);
+    let sparse = header.columns.iter().filter(|c| (first_sparse..first_text).contains(c)).count();
+    let numbers = Matrix::new(row_ids.len(), header.columns.len() - sequences - sparse, tensors.take_f64("rows")?)?;
+    let read = |k: usize| {
+        let text = tensors.take_text(&format!("sequences.{k}"))?;
+        let ends = tensors.take_index(&format!("sequence_ends.{k}"), usize::MAX)?;
+        Sequences::from_parts(text, ends)
+            .filter(|s| s.len() == row_ids.len())
+            .ok_or_else(|| broken("its sequences are not cut where they should be"))
+    };
+    let sequences = (0..sequences).map(read).collect::<Result<Vec<_>>>()?;
+    // Where no numeric column is kept, the matrix has no columns and takes its rows from the sequences.
+    let rows = Rows::new(numbers, sequences)?;
+    if sparse == 0 {
+        return Ok(rows);
+    }
+    let columns = tensors.take_index("sparse_columns", sparse)?.into_iter().map(|c| c as u32).collect();
+    let starts = tensors.take_index("sparse_starts", usize::MAX)?;
+    if starts.len() != row_ids.len() + 1 {
+        return Err(broken("its sparse rows are not as many as its rows"));
+    }
+    rows.with_sparse(Sparse::from_parts(sparse, starts, columns, tensors.take_f64("sparse_values")?)?)
+}
+
+/// `limits` are the numbers of kernels, of stored rows and of Gram columns.
+fn terms(
+    headers: &[TermHeader],
+    mut at: &[usize],
+    mut coef: &[f64],
+    (n_kernels, n_rows, n_columns): (usize, usize, usize),
+) -> Result<Vec<Term>> {
     let mut out = Vec::new();
     for h in headers {
         let short = || broken("a kernel's coefficients are missing");
@@ -318,12 +417,16 @@ fn terms(headers: &[TermHeader], mut at: &[usize], mut coef: &[f64], n_kernels: 
         } else {
             let (rows, rest) = at.split_at_checked(h.len).ok_or_else(short)?;
             at = rest;
-            TermBasis::Samples { at: rows.to_vec(), coef: own.to_vec() }
+            if rows.iter().any(|&i| i >= if h.columns { n_columns } else { n_rows }) {
+                return Err(broken("a term points outside the model"));
+            }
+            let (at, coef) = (rows.to_vec(), own.to_vec());
+            if h.columns { TermBasis::Columns { at, coef } } else { TermBasis::Samples { at, coef } }
         };
         if h.kernel >= n_kernels {
             return Err(broken("a term names a kernel that does not exist"));
         }
-        out.push(Term { kernel: h.kernel, basis });
+        out.push(Term { kernel: h.kernel, basis, absent: h.absent });
     }
     Ok(out)
 }

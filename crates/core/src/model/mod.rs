@@ -3,6 +3,8 @@
 mod file;
 mod predictor;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use predictor::Predictor;
@@ -11,7 +13,7 @@ use crate::{
     Error, Result,
     data::{Dataset, Standardizer, Target},
     gram::Stack,
-    kernels::KernelSpec,
+    kernels::{KernelSpec, language},
     linalg::Matrix,
     trace::{IterRecord, Status, relative_gap},
 };
@@ -125,8 +127,11 @@ impl Scheme {
 pub enum Input {
     /// A table of these columns.
     Table {
-        /// Every feature column of the training data, in order.
+        /// Every feature column of the training data, in order: numbers, then text.
         columns: Vec<String>,
+        /// How many of them, at the end, hold text.
+        #[serde(default)]
+        texts: usize,
         /// Applied before any kernel.
         standardizer: Option<Standardizer>,
         /// The base kernels.
@@ -247,21 +252,60 @@ impl Model {
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
     /// (extra columns are ignored), by position where the data have generated names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
-        let Input::Table { columns, standardizer, kernels } = &self.input else {
+        let Input::Table { columns, texts, standardizer, kernels } = &self.input else {
             return Err(Error::data(
                 "model",
                 "it was fitted on ready-made kernels",
                 "give kernel values of the new rows against the training rows, shape (rows, n_train, kernels)",
             ));
         };
+        let missing = serde_json::from_value(self.spec["missing"].clone()).unwrap_or_default();
+        data.check_missing(missing)?;
+        let derived;
+        let (data, columns) = if self.predictor.plan.is_empty() {
+            (data, columns.as_slice())
+        } else {
+            // Steps look at whole runs of columns: all of the training columns, in their order.
+            let all: Vec<usize> = (0..columns.len()).collect();
+            let rows = data.rows().gather(&columns_of(data, columns, &all)?, &[]);
+            derived = Dataset::from_rows(rows, columns.clone())?.after(&self.predictor.plan)?;
+            (&derived, derived.columns())
+        };
         let used = self.predictor.columns();
         let position = columns_of(data, columns, used)?;
-        let mut x = data.features().select_cols(&position);
-        if let Some(s) = standardizer {
-            let pick = |v: &[f64]| used.iter().map(|&j| v[j]).collect();
-            x = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(&x)?;
+        let ready_made = data.rows().gather(&columns_of(data, columns, self.predictor.gram_columns())?, &[]);
+        let first_text = columns.len() - texts;
+        let is_text = |j: usize| j >= first_text;
+        for (&j, &at) in used.iter().zip(&position) {
+            let (need, have) = (is_text(j), data.rows().sequence(at).is_some());
+            if need != have {
+                let kind = |text: bool| if text { "text" } else { "numbers" };
+                return Err(Error::data(
+                    format!("column `{}`", columns[j]),
+                    format!("holds {} where the model needs {}", kind(have), kind(need)),
+                    "give the columns the model was fitted on",
+                ));
+            }
         }
-        Ok(self.predictor.evaluate(kernels, &x))
+        let is_sparse = |j: &usize| (self.predictor.sparse_start()..first_text).contains(j);
+        let places = |sparse: bool| -> Vec<usize> {
+            used.iter().zip(&position).filter(|(j, _)| is_sparse(j) == sparse).map(|(_, at)| *at).collect()
+        };
+        let mut x = data.rows().gather(&places(false), &places(true));
+        if let Some(s) = standardizer {
+            let dense = used.iter().filter(|j| !is_text(**j) && !is_sparse(j));
+            let pick = |v: &[f64]| dense.clone().map(|&j| v[j]).collect();
+            let numbers = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
+            x = x.with_numbers(numbers);
+        }
+        let names: Vec<String> = used.iter().map(|&j| columns[j].clone()).collect();
+        for spec in self.predictor.kernels().into_iter().map(|k| &kernels[k]) {
+            if spec.function.needs_non_negative() {
+                let places: Vec<usize> = spec.columns.iter().map(|c| used.partition_point(|u| u < c)).collect();
+                language::not_negative(spec.function, &x, &places, &names)?;
+            }
+        }
+        Ok(self.predictor.evaluate_with(kernels, &x, &ready_made))
     }
 
     /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
@@ -351,7 +395,8 @@ fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
 /// Where in `data` the training columns `used` stand.
 fn columns_of(data: &Dataset, training: &[String], used: &[usize]) -> Result<Vec<usize>> {
     let names = data.columns();
-    let by_name: Vec<Option<usize>> = used.iter().map(|&j| names.iter().position(|n| *n == training[j])).collect();
+    let places: HashMap<&String, usize> = names.iter().enumerate().map(|(j, name)| (name, j)).collect();
+    let by_name: Vec<Option<usize>> = used.iter().map(|&j| places.get(&training[j]).copied()).collect();
     if let Some(found) = by_name.iter().copied().collect::<Option<Vec<usize>>>() {
         return Ok(found);
     }

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Fit;
 use crate::{
+    data::{Missing, Rows, steps::Plan},
     gram::{Basis, GramSet, Stack},
-    kernels::{KernelSpec, Monomials, Normalize},
+    kernels::{KernelSpec, Monomials, Normalize, Points},
     linalg::{Matrix, dot},
 };
 
@@ -20,13 +21,25 @@ pub(super) struct Term {
     pub kernel: usize,
     /// Its function, weight included.
     pub basis: TermBasis,
+    /// Its value for a row that lacks what it reads.
+    pub absent: f64,
 }
 
 /// See [`Basis`]; samples are counted within the stored rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TermBasis {
-    Samples { at: Vec<usize>, coef: Vec<f64> },
-    Monomials { coef: Vec<f64> },
+    Samples {
+        at: Vec<usize>,
+        coef: Vec<f64>,
+    },
+    /// Σ coef_k · (needed Gram column at_k): a ready-made kernel.
+    Columns {
+        at: Vec<usize>,
+        coef: Vec<f64>,
+    },
+    Monomials {
+        coef: Vec<f64>,
+    },
 }
 
 /// One decision function.
@@ -44,9 +57,15 @@ pub struct Predictor {
     /// Training rows in use, ascending.
     pub(super) row_ids: Vec<usize>,
     /// Those rows and columns, standardised; empty for ready-made kernels.
-    pub(super) rows: Matrix,
+    pub(super) rows: Rows,
     /// Divide by √k(x, x)?
     pub(super) spherical: bool,
+    /// Columns from here on are stored sparsely.
+    pub(super) sparse_start: usize,
+    /// Training columns of ready-made kernels in use, ascending.
+    pub(super) gram_columns: Vec<usize>,
+    /// How the columns are made from those of the data.
+    pub(super) plan: Plan,
     pub(super) decisions: Vec<Decision>,
 }
 
@@ -56,12 +75,39 @@ pub(super) struct TermHeader {
     pub kernel: usize,
     pub monomials: bool,
     pub len: usize,
+    /// Of Gram columns?
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub columns: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absent: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the signatures serde asks for
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Predictor {
     /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
-    pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Matrix, &[KernelSpec])>, normalize: Normalize) -> Self {
+    pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
+        Self::imputing(fits, grams, table, normalize, Missing::Refuse)
+    }
+
+    /// The same, with a rule for new rows that lack a view.
+    pub fn imputing(
+        fits: &[Fit],
+        grams: &GramSet,
+        table: Option<(&Rows, &[KernelSpec])>,
+        normalize: Normalize,
+        missing: Missing,
+    ) -> Self {
         let mut columns: Vec<usize> = Vec::new();
+        let mut gram_columns: Vec<usize> = Vec::new();
         let mut row_ids: Vec<usize> = Vec::new();
         let mut decisions = Vec::new();
         for (fit, part) in fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p))) {
@@ -69,32 +115,48 @@ impl Predictor {
             for (kernel, &weight) in fit.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
                 let extension = grams.extension(kernel, &part.dual);
                 decision.constant += weight * extension.offset;
+                let absent = weight * grams.absent_value(kernel, &part.dual, extension.offset, missing);
+                let spec = table.map(|(_, kernels)| &kernels[kernel]);
                 let scaled = |coef: Vec<f64>| coef.into_iter().map(|c| weight * c).collect();
                 let basis = match extension.basis {
+                    Basis::Samples { index, coef } if let Some(spec) = spec.filter(|s| s.is_precomputed()) => {
+                        let at: Vec<usize> = index.iter().map(|&i| spec.columns[i]).collect();
+                        gram_columns.extend_from_slice(&at);
+                        TermBasis::Columns { at, coef: scaled(coef) }
+                    }
                     Basis::Samples { index, coef } => {
                         row_ids.extend_from_slice(&index);
                         TermBasis::Samples { at: index, coef: scaled(coef) }
                     }
                     Basis::Monomials { coef } => TermBasis::Monomials { coef: scaled(coef) },
                 };
-                if let Some((_, kernels)) = table {
-                    columns.extend_from_slice(&kernels[kernel].columns);
+                if let Some(spec) = spec.filter(|s| !s.is_precomputed()) {
+                    columns.extend_from_slice(&spec.columns);
                 }
-                decision.terms.push(Term { kernel, basis });
+                decision.terms.push(Term { kernel, basis, absent });
             }
             decisions.push(decision);
         }
-        for list in [&mut columns, &mut row_ids] {
+        for list in [&mut columns, &mut row_ids, &mut gram_columns] {
             list.sort_unstable();
             list.dedup();
         }
         for term in decisions.iter_mut().flat_map(|d| &mut d.terms) {
-            if let TermBasis::Samples { at, .. } = &mut term.basis {
-                at.iter_mut().for_each(|i| *i = row_ids.partition_point(|r| r < i));
+            match &mut term.basis {
+                TermBasis::Samples { at, .. } => {
+                    at.iter_mut().for_each(|i| *i = row_ids.partition_point(|r| r < i));
+                }
+                TermBasis::Columns { at, .. } => {
+                    at.iter_mut().for_each(|i| *i = gram_columns.partition_point(|c| c < i));
+                }
+                TermBasis::Monomials { .. } => {}
             }
         }
-        let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns)).unwrap_or_default();
-        Self { columns, row_ids, rows, spherical: normalize == Normalize::Spherical, decisions }
+        let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns).without_gaps());
+        let sparse_start = table.filter(|(x, _)| x.sparse().is_some()).map_or(usize::MAX, |(x, _)| x.sparse_start());
+        let (rows, spherical) = (rows.unwrap_or_default(), normalize == Normalize::Spherical);
+        let plan = Plan::default();
+        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, plan, decisions }
     }
 
     /// Replaces row numbers by `names[number]`: training may have left rows out.
@@ -102,9 +164,32 @@ impl Predictor {
         self.row_ids.iter_mut().for_each(|i| *i = names[*i]);
     }
 
-    /// Training columns that are needed, by index.
+    /// Columns are made from those of the data by these steps.
+    pub fn prepare_with(&mut self, plan: &Plan) {
+        self.plan = plan.clone();
+    }
+
+    /// Training columns that are needed, by index (after preprocessing).
     pub fn columns(&self) -> &[usize] {
         &self.columns
+    }
+
+    /// Training columns of ready-made kernels that are needed, by index.
+    pub fn gram_columns(&self) -> &[usize] {
+        &self.gram_columns
+    }
+
+    /// The first training column that was stored sparsely; none where it is beyond all.
+    pub fn sparse_start(&self) -> usize {
+        self.sparse_start
+    }
+
+    /// Kernels with a weight in any machine, ascending.
+    pub fn kernels(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.decisions.iter().flat_map(|d| d.terms.iter().map(|t| t.kernel)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Training rows that are kept, by index.
@@ -113,22 +198,29 @@ impl Predictor {
     }
 
     /// Those rows and columns, standardised; empty for ready-made kernels.
-    pub fn rows(&self) -> &Matrix {
+    pub fn rows(&self) -> &Rows {
         &self.rows
     }
 
     /// Decision values of `x`, whose columns are the needed ones, standardised.
-    pub fn evaluate(&self, kernels: &[KernelSpec], x: &Matrix) -> Matrix {
+    pub fn evaluate(&self, kernels: &[KernelSpec], x: &Rows) -> Matrix {
+        self.evaluate_with(kernels, x, &Rows::from(Matrix::zeros(x.len(), 0)))
+    }
+
+    /// The same with the needed values of ready-made kernels.
+    pub fn evaluate_with(&self, kernels: &[KernelSpec], x: &Rows, ready_made: &Rows) -> Matrix {
         let machines = self.decisions.len();
         let ready: Vec<Vec<Ready<'_>>> =
             self.decisions.iter().map(|d| d.terms.iter().map(|t| Ready::new(self, t, kernels)).collect()).collect();
-        let mut out = Matrix::zeros(x.rows(), machines);
+        let mut out = Matrix::zeros(x.len(), machines);
         out.data_mut().par_chunks_mut(CHUNK * machines.max(1)).enumerate().for_each(|(c, out)| {
-            let first = c * CHUNK;
+            let rows: Vec<usize> = (c * CHUNK..c * CHUNK + out.len() / machines).collect();
+            let x = x.select_rows(&rows);
+            let ready_made = ready_made.select_rows(&rows);
             for (m, terms) in ready.iter().enumerate() {
-                let mut total = vec![self.decisions[m].constant; out.len() / machines];
+                let mut total = vec![self.decisions[m].constant; x.len()];
                 for term in terms {
-                    term.add(x, first, self.spherical, &mut total);
+                    term.add(&x, &ready_made, self.spherical, &mut total);
                 }
                 total.iter().enumerate().for_each(|(i, v)| out[i * machines + m] = *v);
             }
@@ -158,55 +250,72 @@ impl Predictor {
 
 /// A term with its rows gathered.
 struct Ready<'a> {
-    spec: &'a KernelSpec,
-    /// Where its columns stand among the needed ones.
-    columns: Vec<usize>,
+    /// Its columns counted among the needed ones.
+    spec: KernelSpec,
     /// Its rows, or its monomials.
-    basis: ReadyBasis,
+    basis: ReadyBasis<'a>,
     coef: &'a [f64],
+    absent: f64,
 }
 
-enum ReadyBasis {
-    Samples(Matrix),
+enum ReadyBasis<'a> {
+    Samples(Points),
+    Columns(&'a [usize]),
     Monomials(Option<Monomials>),
 }
 
 impl<'a> Ready<'a> {
-    fn new(predictor: &Predictor, term: &'a Term, kernels: &'a [KernelSpec]) -> Self {
-        let spec = &kernels[term.kernel];
-        let columns: Vec<usize> = spec.columns.iter().map(|c| predictor.columns.partition_point(|u| u < c)).collect();
+    fn new(predictor: &Predictor, term: &'a Term, kernels: &[KernelSpec]) -> Self {
+        let mut spec = kernels[term.kernel].clone();
+        if !spec.is_precomputed() {
+            spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
+        }
         let (basis, coef) = match &term.basis {
             TermBasis::Samples { at, coef } => {
-                (ReadyBasis::Samples(predictor.rows.select_rows(at).select_cols(&columns)), coef)
+                (ReadyBasis::Samples(spec.points(&predictor.rows.select_rows(at))), coef)
             }
+            TermBasis::Columns { at, coef } => (ReadyBasis::Columns(at), coef),
             TermBasis::Monomials { coef } => {
-                (ReadyBasis::Monomials(Monomials::of(spec.function, columns.len(), coef.len())), coef)
+                (ReadyBasis::Monomials(Monomials::of(spec.function, spec.columns.len(), coef.len())), coef)
             }
         };
-        Self { spec, columns, basis, coef }
+        Self { spec, basis, coef, absent: term.absent }
     }
 
-    fn add(&self, x: &Matrix, first: usize, spherical: bool, total: &mut [f64]) {
-        let function = self.spec.function;
-        let mut own = vec![0.0; self.columns.len()];
+    fn add(&self, x: &Rows, ready_made: &Rows, spherical: bool, total: &mut [f64]) {
+        if let ReadyBasis::Columns(at) = &self.basis {
+            let absent = ready_made.absent(at);
+            for (i, total) in total.iter_mut().enumerate() {
+                let row = ready_made.numbers().row(i);
+                *total += match &absent {
+                    Some(absent) if absent[i] => self.absent,
+                    _ => at.iter().zip(self.coef).map(|(&c, coef)| coef * row[c]).sum::<f64>(),
+                };
+            }
+            return;
+        }
+        let absent = x.absent(&self.spec.columns);
+        let points = self.spec.points(x);
+        let squares = if spherical { points.diagonal() } else { Vec::new() };
+        let numbers = points.numbers().filter(|_| matches!(self.basis, ReadyBasis::Monomials(_)));
         let mut values = vec![0.0; self.coef.len()];
         for (i, total) in total.iter_mut().enumerate() {
-            let row = x.row(first + i);
-            own.iter_mut().zip(&self.columns).for_each(|(o, &c)| *o = row[c]);
-            match &self.basis {
-                ReadyBasis::Samples(rows) => function.row(&own, rows, &mut values),
-                ReadyBasis::Monomials(Some(map)) => map.map(&own, &mut values),
-                ReadyBasis::Monomials(None) => values.fill(0.0),
-            }
-            let value = dot(&values, self.coef);
-            if !spherical {
-                *total += value;
+            if absent.as_ref().is_some_and(|a| a[i]) {
+                *total += self.absent;
                 continue;
             }
-            let mut square = [function.pair().of(&own, &own)];
-            function.finish(&mut square);
-            // A row of norm 0 has kernel value 0 with every other.
-            *total += if square[0] > 0.0 { value / square[0].sqrt() } else { 0.0 };
+            match (&self.basis, &numbers) {
+                (ReadyBasis::Samples(rows), _) => points.row(i, rows, &mut values),
+                (ReadyBasis::Monomials(Some(map)), Some(x)) => map.map(x.row(i), &mut values),
+                (ReadyBasis::Monomials(_) | ReadyBasis::Columns(_), _) => values.fill(0.0),
+            }
+            let value = dot(&values, self.coef);
+            *total += match squares.get(i) {
+                None => value,
+                Some(&square) if square > 0.0 => value / square.sqrt(),
+                // A row of norm 0 has kernel value 0 with every other.
+                Some(_) => 0.0,
+            };
         }
     }
 }

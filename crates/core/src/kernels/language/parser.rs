@@ -1,14 +1,31 @@
 //! Text to bank: one pass over the characters, no recursion, and every error points at one of them.
 
-use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, WIDTHS, Widths};
-use crate::{Error, Result};
+use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, TextKind, WIDTHS, Widths};
+use crate::{
+    Error, Result,
+    kernels::{Alphabet, Distance, MAX_SHIFT, MAX_WORD},
+};
 
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str = "a kernel (linear, poly, rbf, laplace)";
-const NOW: [&str; 4] = ["linear", "poly", "rbf", "laplace"];
-const LATER: [&str; 7] = ["chi2", "intersection", "sigmoid", "spectrum", "mismatch", "wd", "precomputed"];
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid, precomputed; of text: spectrum, mismatch, wd, wdsum)";
+const NOW: [&str; 13] = [
+    "linear",
+    "poly",
+    "rbf",
+    "laplace",
+    "gauss",
+    "chi2",
+    "intersection",
+    "sigmoid",
+    "spectrum",
+    "mismatch",
+    "wd",
+    "wdsum",
+    "precomputed",
+];
+const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
 
 pub(super) fn bank(text: &str) -> Result<Bank> {
     let mut parser = Parser::new(text);
@@ -31,9 +48,22 @@ struct Rule {
 const DEGREE: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x), text: "a degree (an integer from 1 to 20)" };
 const WIDTH: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
+const GAMMA: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a factor (a positive number, or `auto`)" };
+const SLOPE: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
+const ANY: Rule = Rule { holds: |x| x.abs() <= 1e150, text: "a number" };
 const OFFSET: Rule = Rule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
 const BASE: Rule = Rule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
 const EXPONENT: Rule = Rule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
+const LENGTH: Rule = Rule {
+    holds: |x| x.fract() == 0.0 && (1.0..=MAX_WORD as f64).contains(&x),
+    text: "a number of letters (an integer from 1 to 64)",
+};
+const MISMATCHES: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=MAX_WORD as f64).contains(&x), text: "a number of mismatches" };
+const SHIFT: Rule = Rule {
+    holds: |x| x.fract() == 0.0 && (0.0..=MAX_SHIFT as f64).contains(&x),
+    text: "a shift (an integer from 0 to 1000)",
+};
 const BANDS: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (1.0..=1e9).contains(&x), text: "a number of bands (an integer from 1)" };
 
@@ -111,10 +141,45 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Family::Poly { degrees, offset })
             }
-            "rbf" => self.widths().map(Family::Rbf),
-            "laplace" => self.widths().map(Family::Laplace),
-            later if LATER.contains(&later) => {
-                self.error(start, format!("the kernel `{later}` is not available in this version; expected {KERNELS}"))
+            "precomputed" => {
+                if !self.eat("(") {
+                    return Ok(Family::Precomputed(None));
+                }
+                let (name, _) = self.name("the name of a view of kernel values")?;
+                self.expect(")")?;
+                Ok(Family::Precomputed(Some(name)))
+            }
+            "rbf" => self.bracketed(&WIDTH).map(Family::Rbf),
+            "laplace" => self.bracketed(&WIDTH).map(Family::Laplace),
+            "chi2" => {
+                let at = self.skip_space();
+                let given = self.chars.get(at) == Some(&'(');
+                Ok(Family::Chi2(if given { Some(self.bracketed(&GAMMA)?) } else { None }))
+            }
+            "intersection" => Ok(Family::Intersection),
+            "sigmoid" => {
+                self.expect("(")?;
+                let slope = self.number(&SLOPE)?.value;
+                self.expect(",")?;
+                let offset = self.number(&ANY)?.value + 0.0;
+                self.expect(")")?;
+                Ok(Family::Sigmoid { slope, offset })
+            }
+            "gauss" => {
+                self.expect("(")?;
+                let at = self.skip_space();
+                let word = self.word();
+                let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word) else {
+                    self.at = at;
+                    return self.expected("a distance (l1, l2, chi2, hellinger)");
+                };
+                self.expect(",")?;
+                let widths = self.widths(&WIDTH)?;
+                self.expect(")")?;
+                Ok(Family::Gauss(distance, widths))
+            }
+            word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
+                self.text_kernel(kind)
             }
             _ => {
                 self.at = start;
@@ -123,11 +188,61 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn widths(&mut self) -> Result<Widths> {
+    fn text_kernel(&mut self, kind: TextKind) -> Result<Family> {
         self.expect("(")?;
-        let widths = if self.eat_word("auto") { Widths::Auto } else { Widths::Given(self.numbers(&WIDTH)?) };
+        let start = self.skip_space();
+        let lengths = self.numbers(&LENGTH)?;
+        let (mut extra, mut alphabet) = (0, None);
+        let more = self.eat(",");
+        if kind == TextKind::Mismatch && !more {
+            return self.expected("`,` and a number of mismatches");
+        }
+        if more {
+            let (name, rule) = if kind == TextKind::Mismatch { ("m", &MISMATCHES) } else { ("shift", &SHIFT) };
+            let named = self.eat_word(name);
+            if named {
+                self.expect("=")?;
+            }
+            let at = self.skip_space();
+            let digit = self.chars.get(at).is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+            if named || kind == TextKind::Mismatch || (kind != TextKind::Spectrum && digit) {
+                extra = self.number(rule)?.value as u32;
+                let shortest = lengths.iter().flat_map(Numbers::values).fold(f64::MAX, f64::min);
+                if kind == TextKind::Mismatch && f64::from(extra) >= shortest {
+                    return self.error(start, "fewer mismatches than letters are possible");
+                }
+                if self.eat(",") {
+                    alphabet = Some(self.alphabet()?);
+                }
+            } else {
+                alphabet = Some(self.alphabet()?);
+            }
+        }
+        self.expect(")")?;
+        Ok(Family::Text { kind, lengths, extra, alphabet })
+    }
+
+    fn alphabet(&mut self) -> Result<Alphabet> {
+        let start = self.skip_space();
+        let word = self.word();
+        match Alphabet::ALL.into_iter().find(|(_, name)| *name == word) {
+            Some((alphabet, _)) => Ok(alphabet),
+            None => {
+                self.at = start;
+                self.expected(ALPHABETS)
+            }
+        }
+    }
+
+    fn bracketed(&mut self, rule: &Rule) -> Result<Widths> {
+        self.expect("(")?;
+        let widths = self.widths(rule)?;
         self.expect(")")?;
         Ok(widths)
+    }
+
+    fn widths(&mut self, rule: &Rule) -> Result<Widths> {
+        Ok(if self.eat_word("auto") { Widths::Auto } else { Widths::Given(self.numbers(rule)?) })
     }
 
     fn scope(&mut self) -> Result<Scope> {
@@ -343,10 +458,13 @@ mod tests {
     #[test]
     fn errors_point_at_the_character() {
         for (text, at, part) in [
-            ("", 0, "expected a kernel (linear, poly, rbf, laplace), found the end of the text"),
-            ("foo(1)", 0, "expected a kernel (linear, poly, rbf, laplace), found `foo`"),
+            ("", 0, "mismatch, wd, wdsum), found the end of the text"),
+            ("foo(1)", 0, "wd, wdsum), found `foo`"),
             ("linear; ", 8, "found the end"),
-            ("linear, chi2(1)", 8, "`chi2` is not available in this version"),
+            ("linear, precomputed()", 20, "the name of a view of kernel values"),
+            ("chi2(0)", 5, "a factor (a positive number, or `auto`), found `0`"),
+            ("sigmoid(1)", 9, "expected `,`"),
+            ("gauss(l3, 1)", 6, "a distance (l1, l2, chi2, hellinger), found `l3`"),
             ("rbf 1", 4, "expected `(`, found `1`"),
             ("rbf(1", 5, "expected `)`, found the end"),
             ("rbf()", 4, "expected a width (a positive number, or `auto`), found `)`"),
@@ -373,6 +491,12 @@ mod tests {
             ("linear on cols(\"é, b)", 15, "never closed"),
             ("linear on cols(\"é\" b)", 19, "expected `)`, found `b`"),
             ("linear on bands(0)", 16, "a number of bands"),
+            ("spectrum(0)", 9, "an integer from 1 to 64"),
+            ("spectrum(3, 2)", 12, "an alphabet (dna, rna, protein, free), found `2`"),
+            ("mismatch(3)", 10, "`,` and a number of mismatches"),
+            ("mismatch(2..3, 2)", 9, "fewer mismatches than letters"),
+            ("wd(1..20, 1001)", 10, "a shift"),
+            ("wd(3, 1, latin)", 9, "an alphabet"),
             ("paper on all", 6, "expected `;` or the end"),
             ("bank foo", 5, "a named bank (auto, paper)"),
         ] {

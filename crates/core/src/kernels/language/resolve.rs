@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, WIDTHS, Widths, list, quoted, short};
+use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, TextKind, WIDTHS, Widths, list, quoted, short};
 use crate::{
     Error, Result,
-    data::{Dataset, csv::nearest},
-    kernels::{Function, KernelSpec},
-    linalg::Matrix,
+    data::{Dataset, Rows, csv::nearest},
+    kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
 
 /// `auto` looks at single features up to this many of them.
@@ -20,7 +19,7 @@ impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
     /// Of kernels with the same function and columns only the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
-        let count: u128 = self.groups.iter().map(|group| group.count(data.columns().len())).sum();
+        let count: u128 = self.groups.iter().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {
             let remedy = format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
             return Err(Error::data("kernel bank", format!("asks for {count} kernels"), remedy));
@@ -28,60 +27,198 @@ impl Bank {
         let (mut specs, mut seen, mut places) = (Vec::new(), HashSet::new(), HashMap::new());
         for group in &self.groups {
             for scope in &group.scopes {
-                for Place { columns, label } in scope.places(data)? {
+                for family in &group.kernels {
+                    let Family::Precomputed(name) = family else { continue };
+                    let Place { columns, label } = scope.gram(name.as_deref(), data)?;
                     let next = places.len();
                     let place = *places.entry(columns.clone()).or_insert(next);
-                    for family in &group.kernels {
-                        for function in family.functions(data.features(), &columns, &label)? {
-                            if seen.insert((place, bits(function))) {
-                                let name = format!("{} on {label}", written(function));
-                                specs.push(KernelSpec { function, columns: columns.clone(), name });
+                    let function = Function::Precomputed { indefinite: Indefinite::default() };
+                    if seen.insert((place, written(function))) {
+                        specs.push(KernelSpec { function, columns, name: format!("precomputed on {label}") });
+                    }
+                }
+                for text in [false, true] {
+                    let kernels: Vec<&Family> =
+                        group.kernels.iter().filter(|k| k.reads_text() == text && !k.is_precomputed()).collect();
+                    if kernels.is_empty() {
+                        continue;
+                    }
+                    for Place { columns, label } in scope.places(data, text)? {
+                        let next = places.len();
+                        let place = *places.entry(columns.clone()).or_insert(next);
+                        for family in &kernels {
+                            for function in family.functions(data, &columns, &label)? {
+                                not_negative(function, data.rows(), &columns, data.columns())?;
+                                // The text of a function says all about it.
+                                let written = written(function);
+                                if seen.insert((place, written.clone())) {
+                                    let name = format!("{written} on {label}");
+                                    specs.push(KernelSpec { function, columns: columns.clone(), name });
+                                }
                             }
                         }
                     }
                 }
             }
         }
+        refuse_unused_text(data, &specs)?;
         Ok(specs)
     }
 }
 
+/// Text that no kernel reads is a mistake more often than not: a name, an id, a category that should have been encoded.
+fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
+    let d = data.rows().text_start();
+    for (at, sequences) in data.rows().sequences().iter().enumerate() {
+        if !specs.iter().any(|k| k.columns.contains(&(d + at))) {
+            let text = sequences.get(0);
+            let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
+            let dots = if rest.is_empty() { "" } else { "…" };
+            return Err(Error::data(
+                format!("column `{}`", data.columns()[d + at]),
+                format!("holds text (row 1: `{shown}{dots}`) and no kernel reads it"),
+                "exclude it, name the feature columns, or give it a string kernel such as spectrum(3)",
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Group {
     // At most 10^10 kernels and 10^13 scopes fit in a text: the product needs more than 64 bits.
-    fn count(&self, n_features: usize) -> u128 {
-        let kernels: u128 = self.kernels.iter().map(Family::count).sum();
-        kernels * self.scopes.iter().map(|scope| scope.count(n_features) as u128).sum::<u128>()
+    fn count(&self, data: &Dataset) -> u128 {
+        let kernels =
+            |text: bool| -> u128 { self.kernels.iter().filter(|k| k.reads_text() == text).map(Family::count).sum() };
+        let places: u128 = self.scopes.iter().map(|scope| scope.count(data.feature_columns().len()) as u128).sum();
+        kernels(false) * places + kernels(true) * (self.scopes.len() * data.rows().sequences().len()) as u128
     }
 }
 
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear => 1,
+            Self::Linear | Self::Intersection | Self::Sigmoid { .. } | Self::Precomputed(_) => 1,
+            Self::Chi2(None | Some(Widths::Auto)) | Self::Gauss(_, Widths::Auto) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
-            Self::Poly { degrees: list, .. } | Self::Rbf(Widths::Given(list)) | Self::Laplace(Widths::Given(list)) => {
-                list.iter().map(|numbers| numbers.count() as u128).sum()
-            }
+            Self::Poly { degrees: list, .. }
+            | Self::Rbf(Widths::Given(list))
+            | Self::Laplace(Widths::Given(list))
+            | Self::Chi2(Some(Widths::Given(list)))
+            | Self::Gauss(_, Widths::Given(list))
+            | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
         }
     }
 
-    fn functions(&self, x: &Matrix, columns: &[usize], label: &str) -> Result<Vec<Function>> {
+    fn is_precomputed(&self) -> bool {
+        matches!(self, Self::Precomputed(_))
+    }
+
+    fn reads_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
+
+    fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
+        let x = data.rows();
         Ok(match self {
+            Self::Precomputed(_) => Vec::new(),
+            Self::Intersection => vec![Function::Intersection],
+            Self::Sigmoid { slope, offset } => vec![Function::Sigmoid { slope: *slope, offset: *offset }],
+            Self::Chi2(None) => vec![Function::Chi2Sum],
+            Self::Chi2(Some(Widths::Given(list))) => {
+                list.iter().flat_map(Numbers::values).map(|gamma| Function::Chi2 { gamma }).collect()
+            }
+            Self::Chi2(Some(Widths::Auto)) => {
+                let gamma = automatic(label, 1.0 / mean_distance(x, columns, Distance::Chi2))?;
+                vec![Function::Chi2 { gamma }]
+            }
+            Self::Gauss(distance, Widths::Given(list)) => list
+                .iter()
+                .flat_map(Numbers::values)
+                .map(|width| Function::Gauss { distance: *distance, width })
+                .collect(),
+            Self::Gauss(distance, Widths::Auto) => {
+                let width = automatic(label, mean_distance(x, columns, *distance))?;
+                vec![Function::Gauss { distance: *distance, width }]
+            }
+            Self::Text { kind, lengths, extra, alphabet } => {
+                let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
+                let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
+                let one = |length: f64| string_kernel(*kind, length as u32, *extra, alphabet).map(Function::Text);
+                lengths.iter().flat_map(Numbers::values).map(one).collect::<Result<_>>()?
+            }
             Self::Linear => vec![Function::Linear],
             Self::Poly { degrees, offset } => {
                 let poly = |d: f64| Function::Poly { degree: d as u32, offset: *offset };
                 degrees.iter().flat_map(Numbers::values).map(poly).collect()
             }
             Self::Rbf(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, euclidean))?;
+                let widths = widths.values(label, || median_distance(x, columns, Distance::L2))?;
                 widths.into_iter().map(|width| Function::Rbf { width }).collect()
             }
             Self::Laplace(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, manhattan))?;
+                let widths = widths.values(label, || median_distance(x, columns, Distance::L1))?;
                 widths.into_iter().map(|width| Function::Laplace { width }).collect()
             }
         })
     }
+}
+
+/// Rounded before use, so that the number a name shows is the number itself.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+fn automatic(label: &str, value: f64) -> Result<f64> {
+    let value = rounded(value);
+    if WIDTHS.contains(&value) {
+        return Ok(value);
+    }
+    let problem = format!("the mean distance gives {value:e}, no scale for an automatic width");
+    Err(Error::data(format!("kernels on {label}"), problem, "write the width"))
+}
+
+/// Histogram kernels are for counts, shares and other numbers that are not negative.
+pub(crate) fn not_negative(function: Function, x: &Rows, columns: &[usize], names: &[String]) -> Result<()> {
+    if !function.needs_non_negative() {
+        return Ok(());
+    }
+    let absent = x.absent(columns);
+    let here = |i: &usize| absent.as_ref().is_none_or(|a| !a[*i]);
+    let negative = |i: usize| columns.iter().find(|&&j| x.value(i, j) < 0.0).map(|&j| (i, j));
+    let Some((i, j)) = (0..x.len()).filter(here).find_map(negative) else { return Ok(()) };
+    Err(Error::data(
+        format!("column `{}`", names[j]),
+        format!("row {} is {}, and {} is for numbers that are not negative", i + 1, x.value(i, j), written(function)),
+        "switch standardisation off if the numbers themselves are not negative, or use another kernel",
+    ))
+}
+
+fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Result<Text> {
+    Ok(match kind {
+        TextKind::Spectrum => Text::Spectrum { k, alphabet },
+        TextKind::Wd => Text::Wd { degree: k, shift: extra, alphabet },
+        TextKind::WdSum => Text::WdSum { degree: k, shift: extra, alphabet },
+        TextKind::Mismatch => {
+            let text = Text::Mismatch { k, m: extra, alphabet };
+            let near = text.neighbours();
+            let refused = |problem: String, remedy: &str| {
+                Err(Error::data(format!("kernel `{}`", written(Function::Text(text))), problem, remedy))
+            };
+            match near {
+                None => {
+                    return refused(
+                        "mismatches run over all letters of an alphabet".into(),
+                        "name one: dna, rna or protein",
+                    );
+                }
+                Some(near) if near > MAX_NEIGHBOURS => {
+                    let problem = format!("{near:.0} words lie within {extra} mismatches of each");
+                    return refused(problem, "use shorter words or fewer mismatches");
+                }
+                Some(_) => text,
+            }
+        }
+    })
 }
 
 impl Widths {
@@ -90,8 +227,7 @@ impl Widths {
             Self::Given(list) => Ok(list.iter().flat_map(Numbers::values).collect()),
             Self::Auto => {
                 let median = median();
-                // Rounded before use, so that the width a name shows is the width itself.
-                let widths = AUTO_FACTORS.map(|f| format!("{:.3e}", f * median).parse().unwrap_or(f * median));
+                let widths = AUTO_FACTORS.map(|f| rounded(f * median));
                 if widths.iter().all(|&w| WIDTHS.contains(&w)) {
                     return Ok(widths.into());
                 }
@@ -118,38 +254,62 @@ impl Scope {
         }
     }
 
-    fn places(&self, data: &Dataset) -> Result<Vec<Place>> {
-        let names = data.columns();
-        let d = names.len();
+    /// Where kernels of numbers, or else those of text, look: the latter at one column each.
+    fn places(&self, data: &Dataset, text: bool) -> Result<Vec<Place>> {
+        let all = data.columns();
+        let features = data.feature_columns();
+        let counted: Vec<usize> = (0..all.len()).filter(|c| !data.rows().is_ready(&[*c])).collect();
+        let d = features.len();
+        let texts = data.rows().text_start()..all.len();
+        let single = |j: usize| Place { columns: vec![j], label: quoted(&all[j]) };
         let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
+        if text && texts.is_empty() {
+            return Err(Error::data(
+                "string kernels",
+                "the data have no column of text",
+                "give sequences, or use others",
+            ));
+        }
         match self {
-            Self::All => one((0..d).collect(), "all"),
+            Self::All | Self::Each | Self::EachIfFew if text => Ok(texts.map(single).collect()),
+            Self::All | Self::Each | Self::EachIfFew | Self::Bands(_) if d == 0 => {
+                Err(Error::data("kernels of numbers", "the data have no numeric column", "use string kernels"))
+            }
+            Self::All => one(features, "all"),
             Self::EachIfFew if d > AUTO_EACH => Ok(Vec::new()),
-            Self::Each | Self::EachIfFew => {
-                Ok((0..d).map(|j| Place { columns: vec![j], label: quoted(&names[j]) }).collect())
+            Self::Each | Self::EachIfFew => Ok(features.into_iter().map(single).collect()),
+            Self::Bands(_) if text => {
+                Err(Error::data(self.to_string(), "bands are of numeric columns", "use all, cols or view"))
             }
             Self::Bands(k) if *k > d => {
                 Err(Error::data(self.to_string(), format!("there are {d} feature columns"), "ask for fewer bands"))
             }
             Self::Bands(k) => {
-                let band = |b: usize| (b * d / k..(b + 1) * d / k).collect();
+                let band = |b: usize| features[b * d / k..(b + 1) * d / k].to_vec();
                 Ok((0..*k).map(|b| Place { columns: band(b), label: format!("band {}/{k}", b + 1) }).collect())
             }
-            Self::View(name) => match data.views().iter().find(|v| v.name == *name) {
-                Some(view) => one(view.columns.clone().collect(), &format!("view {name}")),
-                None if data.views().is_empty() => {
-                    Err(Error::data(format!("view `{name}`"), "the data have no views", "use all, each, cols or bands"))
-                }
-                None => {
+            Self::View(name) => {
+                let sequence = || texts.clone().find(|&j| all[j] == *name).map(|j| j..j + 1);
+                let view = data.views().iter().find(|v| v.name == *name).map(|v| v.columns.clone());
+                let Some(columns) = view.or_else(sequence) else {
+                    if data.views().is_empty() {
+                        let remedy = "use all, each, cols or bands";
+                        return Err(Error::data(format!("view `{name}`"), "the data have no views", remedy));
+                    }
                     let views: Vec<String> = data.views().iter().map(|v| v.name.clone()).collect();
-                    Err(unknown("view", name, &views))
-                }
-            },
+                    return Err(unknown("view", name, &views));
+                };
+                let columns = of_kind(columns.collect(), data, text)?;
+                if text { Ok(columns.into_iter().map(single).collect()) } else { one(columns, &format!("view {name}")) }
+            }
             Self::Cols(items) => {
-                let columns = columns(items, names)?;
+                let columns = of_kind(columns(items, all, &counted)?, data, text)?;
+                if text {
+                    return Ok(columns.into_iter().map(single).collect());
+                }
                 let label = match columns.as_slice() {
-                    [j] => quoted(&names[*j]),
-                    few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&names[j])), ", ")),
+                    [j] => quoted(&all[*j]),
+                    few if few.len() <= 8 => format!("cols({})", list(few.iter().map(|&j| quoted(&all[j])), ", ")),
                     _ => self.to_string(),
                 };
                 one(columns, &label)
@@ -158,8 +318,62 @@ impl Scope {
     }
 }
 
-/// The columns these items name, ascending, each once.
-fn columns(items: &[Cols], names: &[String]) -> Result<Vec<usize>> {
+impl Scope {
+    /// The view of kernel values that a ready-made kernel reads; its columns in the order of the rows.
+    fn gram(&self, name: Option<&str>, data: &Dataset) -> Result<Place> {
+        let name = match (name, self) {
+            (Some(name), _) => name,
+            (None, Self::View(name)) => name,
+            _ => {
+                let remedy = "write precomputed(name) or precomputed on view(name)";
+                return Err(Error::data("kernel `precomputed`", "does not say which view it reads", remedy));
+            }
+        };
+        let views = data.views();
+        let Some(at) = views.iter().position(|v| v.name == name) else {
+            let grams = |v: &usize| data.is_gram(*v);
+            let names: Vec<String> = (0..views.len()).filter(grams).map(|v| views[v].name.clone()).collect();
+            if names.is_empty() {
+                let remedy = "name a file of them, or give a view of them";
+                return Err(Error::data(format!("view `{name}`"), "the data have no kernel values", remedy));
+            }
+            return Err(unknown("view", name, &names));
+        };
+        let (view, n) = (&views[at], data.places().iter().max().map_or(0, |m| m + 1));
+        if !data.is_gram(at) {
+            let problem = "holds features, and `precomputed` reads kernel values";
+            return Err(Error::data(
+                format!("view `{name}`"),
+                problem,
+                "mark it as a Gram matrix, or use another kernel",
+            ));
+        }
+        if n > view.columns.len() {
+            let expected = format!("a square matrix: {n} columns of kernel values, one per training row");
+            return Err(Error::shape(format!("view `{name}`"), expected, view.columns.len()));
+        }
+        let columns = data.places().iter().map(|p| view.columns.start + p).collect();
+        Ok(Place { columns, label: format!("view {name}") })
+    }
+}
+
+/// Kernels of numbers read numbers, kernels of text read text, neither reads kernel values.
+fn of_kind(columns: Vec<usize>, data: &Dataset, text: bool) -> Result<Vec<usize>> {
+    if data.rows().is_ready(&columns) {
+        let name = &data.columns()[columns[0]];
+        return Err(Error::data(format!("column `{name}`"), "holds kernel values", "read them with `precomputed`"));
+    }
+    let Some(&odd) = columns.iter().find(|&&c| data.rows().sequence(c).is_some() != text) else { return Ok(columns) };
+    let (problem, remedy) = if text {
+        ("holds numbers, and string kernels read text", "choose a column of text")
+    } else {
+        ("holds text, and only string kernels read text", "choose numeric columns, or spectrum, mismatch, wd, wdsum")
+    };
+    Err(Error::data(format!("column `{}`", data.columns()[odd]), problem, remedy))
+}
+
+/// The columns these items name, ascending, each once; numbers count through `counted`.
+fn columns(items: &[Cols], names: &[String], counted: &[usize]) -> Result<Vec<usize>> {
     let mut columns = Vec::new();
     for item in items {
         match item {
@@ -167,9 +381,9 @@ fn columns(items: &[Cols], names: &[String]) -> Result<Vec<usize>> {
                 let at = names.iter().position(|n| n == name);
                 columns.push(at.ok_or_else(|| unknown("column", name, names))?);
             }
-            Cols::Span(first, last) if *last <= names.len() => columns.extend(first - 1..*last),
+            Cols::Span(first, last) if *last <= counted.len() => columns.extend(&counted[first - 1..*last]),
             Cols::Span(..) => {
-                let problem = format!("there are {} feature columns", names.len());
+                let problem = format!("there are {} feature columns", counted.len());
                 let remedy = format!("choose among {}", nearest("", names));
                 return Err(Error::data(format!("cols({item})"), problem, remedy));
             }
@@ -184,23 +398,33 @@ fn unknown(what: &str, name: &str, names: &[String]) -> Error {
     Error::data(format!("{what} `{name}`"), "is not in the data", format!("choose one of {}", nearest(name, names)))
 }
 
-fn euclidean(p: &[f64], q: &[f64]) -> f64 {
-    p.iter().zip(q).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+/// At most `MEDIAN_ROWS` evenly strided rows that have these columns.
+fn some_rows(x: &Rows, columns: &[usize]) -> Numeric {
+    let absent = x.absent(columns);
+    let present: Vec<usize> = (0..x.len()).filter(|&i| absent.as_ref().is_none_or(|a| !a[i])).collect();
+    let n = present.len().min(MEDIAN_ROWS);
+    let rows: Vec<usize> = (0..n).map(|i| present[i * present.len() / n]).collect();
+    Numeric::of(&x.select_rows(&rows), columns)
 }
 
-fn manhattan(p: &[f64], q: &[f64]) -> f64 {
-    p.iter().zip(q).map(|(a, b)| (a - b).abs()).sum()
+/// The mean over pairs of [`some_rows`]; 1 where no two of them differ.
+fn mean_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
+    let points = some_rows(x, columns);
+    let n = points.rows();
+    let mut sum = 0.0;
+    for i in 0..n {
+        sum += (0..i).map(|j| points.distance(distance, i, j)).sum::<f64>();
+    }
+    if sum > 0.0 { 2.0 * sum / (n * (n - 1)) as f64 } else { 1.0 }
 }
 
-/// The median over pairs of at most `MEDIAN_ROWS` evenly strided rows; where most rows coincide, the mean over those
-/// pairs that differ; 1 where none does.
-fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
-    let n = x.rows().min(MEDIAN_ROWS);
-    let point = |i: usize| columns.iter().map(|&j| x[(i * x.rows() / n, j)]).collect::<Vec<_>>();
-    let points: Vec<Vec<f64>> = (0..n).map(point).collect();
+/// The median over pairs of [`some_rows`]; where most rows coincide, the mean over those pairs that differ; 1 where none does.
+fn median_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
+    let points = some_rows(x, columns);
+    let n = points.rows();
     let mut distances = Vec::with_capacity(n * n.saturating_sub(1) / 2);
-    for (i, p) in points.iter().enumerate() {
-        distances.extend(points[..i].iter().map(|q| distance(p, q)));
+    for i in 0..n {
+        distances.extend((0..i).map(|j| points.distance(distance, i, j)));
     }
     if distances.is_empty() {
         return 1.0;
@@ -215,23 +439,29 @@ fn median_distance(x: &Matrix, columns: &[usize], distance: impl Fn(&[f64], &[f6
     if apart.is_empty() { 1.0 } else { apart.iter().sum::<f64>() / apart.len() as f64 }
 }
 
-/// What makes two functions the same.
-fn bits(function: Function) -> (u8, u32, u64) {
-    match function {
-        Function::Linear => (0, 0, 0),
-        Function::Poly { degree, offset } => (1, degree, offset.to_bits()),
-        Function::Rbf { width } => (2, 0, width.to_bits()),
-        Function::Laplace { width } => (3, 0, width.to_bits()),
-    }
-}
-
 fn written(function: Function) -> String {
     match function {
         Function::Linear => "linear".into(),
+        Function::Precomputed { .. } => "precomputed".into(),
         Function::Poly { degree, offset: 1.0 } => format!("poly({degree})"),
         Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
         Function::Rbf { width } => format!("rbf({})", short(width)),
         Function::Laplace { width } => format!("laplace({})", short(width)),
+        Function::Chi2Sum => "chi2".into(),
+        Function::Chi2 { gamma } => format!("chi2({})", short(gamma)),
+        Function::Intersection => "intersection".into(),
+        Function::Sigmoid { slope, offset } => format!("sigmoid({}, {})", short(slope), short(offset)),
+        Function::Gauss { distance, width } => format!("gauss({}, {})", distance.word(), short(width)),
+        Function::Text(text) => {
+            let (kind, length, extra) = match text {
+                Text::Spectrum { k, .. } => (TextKind::Spectrum, k, 0),
+                Text::Mismatch { k, m, .. } => (TextKind::Mismatch, k, m),
+                Text::Wd { degree, shift, .. } => (TextKind::Wd, degree, shift),
+                Text::WdSum { degree, shift, .. } => (TextKind::WdSum, degree, shift),
+            };
+            let lengths = vec![Numbers::One(f64::from(length))];
+            Family::Text { kind, lengths, extra, alphabet: Some(text.alphabet()) }.to_string()
+        }
     }
 }
 
@@ -242,6 +472,7 @@ mod tests {
         *,
     };
     use crate::data::{Rng, View};
+    use crate::linalg::Matrix;
 
     fn data(rows: usize, names: &[&str]) -> Dataset {
         let mut rng = Rng::new(1);

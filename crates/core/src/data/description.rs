@@ -1,0 +1,472 @@
+//! Any data file as a table; and data descriptions: TOML files that join several files into one table with named views.
+//!
+//! ```toml
+//! target = "label"            # a column of the labels file, or of a view that leaves it out of its features
+//! id = "sample"               # rows are joined on this column; without it, by their order
+//! kernels = "linear on all"   # beside those of the views
+//!
+//! [labels]
+//! file = "labels.csv"
+//!
+//! [[view]]
+//! name = "fou"
+//! file = "digits.npz"         # relative to this file
+//! array = "fou"
+//! kernels = "rbf(auto), linear"
+//! ```
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use super::{
+    Sparse, arff,
+    array::{self, Array, Values},
+    csv::{Column, ColumnGroup, Extra, Table},
+    fasta, libsvm, source,
+};
+use crate::{Error, Result};
+
+/// Reads a file of any known format: delimited text, LIBSVM text, npy, npz, mat, ARFF, FASTA, or a data description (`.toml`). The
+/// format is told by the extension below `.gz` and `.zst`, else by the first bytes.
+pub fn read(path: &Path) -> Result<Table> {
+    let extension = source::extension(path);
+    match extension.as_str() {
+        "toml" => return description(path),
+        "npy" | "npz" | "mat" => return from_arrays(array::read(path)?, path),
+        "svm" | "libsvm" | "svmlight" => return libsvm::read(path, None),
+        "arff" => return arff::read(path),
+        "fa" | "fasta" | "fna" | "faa" => return fasta::read(path),
+        "csv" | "tsv" | "tab" => return Table::read(path),
+        "parquet" => {
+            let advice = "Parquet is not read; export csv or npy, or pass the frame to the Python package";
+            return Err(Error::file(path, advice));
+        }
+        _ => {}
+    }
+    let mut input = source::open(path)?;
+    let start = input.fill_buf().map_err(|e| Error::file(path, e))?;
+    match start {
+        [0x93, b'N', b'U', b'M', ..] => from_arrays(array::read(path)?, path),
+        [b'>', ..] => fasta::read(path),
+        _ if is_libsvm(start) => libsvm::read(path, None),
+        _ => Table::read(path),
+    }
+}
+
+/// Does the first line look like `label 3:0.5 7:1`?
+fn is_libsvm(start: &[u8]) -> bool {
+    let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace().skip(1).take(8).peekable();
+    // The last word may be cut.
+    words.peek().is_some()
+        && words.all(|w| w.split_once(':').is_some_and(|(c, _)| c == "qid" || c.parse::<u32>().is_ok()))
+}
+
+/// Arrays of one file as a table: one-dimensional ones are columns, two-dimensional ones views (or plain columns if there is but one).
+fn from_arrays(arrays: Vec<(String, Array)>, path: &Path) -> Result<Table> {
+    let matrices = arrays.iter().filter(|(_, a)| a.shape.len() == 2 && a.shape[1] > 1).count();
+    let n = arrays.iter().find(|(_, a)| !a.shape.is_empty()).map_or(0, |(_, a)| a.shape[0]);
+    let (mut columns, mut groups) = (Vec::new(), Vec::new());
+    for (name, array) in arrays {
+        let shape = array.shape.clone();
+        if shape.first() != Some(&n) || shape.len() > 2 {
+            let problem = format!("array `{name}` has shape {shape:?} and others have {n} rows");
+            return Err(Error::file(path, format!("{problem}; name the arrays to use in a data description")));
+        }
+        let one = |name: &str| if name.is_empty() { "x1".to_string() } else { name.to_string() };
+        let prefix = if matrices > 1 { format!("{name}.") } else { "x".into() };
+        let start = columns.len();
+        let single = shape.len() == 1 || shape[1] == 1;
+        columns.extend(split_columns(array, |j| if single { one(&name) } else { format!("{prefix}{}", j + 1) }));
+        if !single && matrices > 1 {
+            groups.push(ColumnGroup { name, columns: start..columns.len(), gram: false, absent: Vec::new() });
+        }
+    }
+    let mut table = Table::from_columns(columns, path)?;
+    table.extra = Extra { groups, ..Extra::default() };
+    Ok(table)
+}
+
+/// The columns of an array with at most two axes.
+fn split_columns(array: Array, name: impl Fn(usize) -> String) -> Vec<(String, Column)> {
+    let width = array.shape.get(1).copied().unwrap_or(1);
+    match array.values {
+        Values::Texts(texts) => (0..width)
+            .map(|j| (name(j), Column::Text(texts.iter().skip(j).step_by(width.max(1)).cloned().collect())))
+            .collect(),
+        Values::Numbers(v) => (0..width)
+            .map(|j| (name(j), Column::Numeric(v.iter().skip(j).step_by(width.max(1)).copied().collect())))
+            .collect(),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    target: Option<String>,
+    id: Option<String>,
+    kernels: Option<String>,
+    labels: Option<FileEntry>,
+    #[serde(default)]
+    view: Vec<ViewEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileEntry {
+    file: PathBuf,
+    array: Option<String>,
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ViewEntry {
+    name: String,
+    file: PathBuf,
+    array: Option<String>,
+    id: Option<String>,
+    columns: Option<Vec<String>>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    kernels: Option<String>,
+    #[serde(default)]
+    gram: bool,
+}
+
+/// A file of a description: rows with their ids, if it has any.
+struct Part {
+    ids: Option<Vec<String>>,
+    columns: Vec<(String, Column)>,
+    sparse: Option<(Vec<String>, Sparse)>,
+    rows: usize,
+}
+
+fn description(path: &Path) -> Result<Table> {
+    let text = String::from_utf8(source::read_all(path)?).map_err(|_| Error::file(path, "not valid UTF-8 text"))?;
+    let told: Description = toml::from_str(&text).map_err(|e| {
+        // Line and column first, as everywhere.
+        let at = e.span().map_or(0, |s| s.start).min(text.len());
+        let before = text.get(..at).unwrap_or_default();
+        let (line, column) = (before.matches('\n').count() + 1, at - before.rfind('\n').map_or(0, |n| n + 1) + 1);
+        Error::file(path, format!("line {line}, column {column}: {}", e.message()))
+    })?;
+    if told.view.is_empty() {
+        return Err(Error::file(path, "names no view: add [[view]] with a name and a file"));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut cache = HashMap::new();
+    let mut names = BTreeSet::new();
+    for view in &told.view {
+        if view.name.is_empty() || !names.insert(&view.name) {
+            let problem = if view.name.is_empty() { "a view has an empty name" } else { "two views have one name" };
+            return Err(Error::file(path, format!("{problem} (`{}`); give each its own", view.name)));
+        }
+    }
+    let labels = told.labels.as_ref().map(|l| {
+        let id = l.id.as_ref().or(told.id.as_ref());
+        part(&folder.join(&l.file), l.array.as_deref(), id, false, &mut cache)
+    });
+    let labels = labels.transpose()?;
+    let mut parts = Vec::new();
+    for view in &told.view {
+        let id = view.id.as_ref().or(told.id.as_ref());
+        let own = part(&folder.join(&view.file), view.array.as_deref(), id, view.gram, &mut cache)?;
+        parts.push(own);
+    }
+    join(&told, labels, parts, path)
+}
+
+type Cache = HashMap<PathBuf, Vec<(String, Array)>>;
+
+/// Reads one file of a description.
+fn part(path: &Path, array: Option<&str>, id: Option<&String>, gram: bool, cache: &mut Cache) -> Result<Part> {
+    let table = match source::extension(path).as_str() {
+        "npy" | "npz" | "mat" => {
+            if !cache.contains_key(path) {
+                cache.insert(path.to_path_buf(), array::read(path)?);
+            }
+            return array_part(path, array, &cache[path]);
+        }
+        // A Gram matrix as text has no header, even where its first row could pass for one.
+        _ if gram => return text_matrix(path),
+        _ => read(path)?,
+    };
+    if array.is_some() {
+        return Err(Error::file(path, "has no named arrays; leave `array` out"));
+    }
+    let rows = table.n_rows();
+    let has_id = id.filter(|id| table.names().contains(id)).cloned();
+    let (mut columns, extra) = table.into_columns();
+    let ids = has_id.map(|id| {
+        let at = columns.iter().position(|(name, _)| *name == id).unwrap_or(0);
+        match columns.remove(at).1 {
+            Column::Text(texts) => texts,
+            Column::Numeric(values) => values.iter().map(ToString::to_string).collect(),
+        }
+    });
+    let sparse = extra.sparse.map(|s| (extra.sparse_names, s));
+    Ok(Part { ids, columns, sparse, rows })
+}
+
+fn array_part(path: &Path, wanted: Option<&str>, arrays: &[(String, Array)]) -> Result<Part> {
+    let found = match wanted {
+        Some(name) => arrays.iter().find(|(n, _)| n == name),
+        None if arrays.len() == 1 => arrays.first(),
+        None => None,
+    };
+    let Some((_, array)) = found else {
+        let names: Vec<String> = arrays.iter().map(|(n, _)| n.clone()).collect();
+        let list = super::csv::nearest(wanted.unwrap_or_default(), &names);
+        let problem = wanted.map_or("holds several arrays".to_string(), |name| format!("has no array `{name}`"));
+        return Err(Error::file(path, format!("{problem}; set `array` to one of {list}")));
+    };
+    if array.shape.is_empty() || array.shape.len() > 2 || array.shape[0] == 0 {
+        return Err(Error::file(path, format!("the array has shape {:?}, expected rows and columns", array.shape)));
+    }
+    let single = array.shape.len() == 1;
+    let name = |j: usize| if single { wanted.unwrap_or("1").to_string() } else { (j + 1).to_string() };
+    Ok(Part { ids: None, columns: split_columns(array.clone(), name), sparse: None, rows: array.shape[0] })
+}
+
+/// Numbers separated by commas, semicolons or white space, a row per line.
+fn text_matrix(path: &Path) -> Result<Part> {
+    let mut lines = source::Lines::new(source::open(path)?, path);
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    let mut rows = 0;
+    loop {
+        let parsed = match lines.next()? {
+            None => break,
+            Some(line) => text_row(line, rows, &mut columns),
+        };
+        rows += usize::from(parsed.map_err(|(column, problem)| lines.error(column, problem))?);
+    }
+    if rows == 0 || columns.is_empty() {
+        return Err(Error::file(path, "holds no numbers"));
+    }
+    let named = columns.into_iter().enumerate().map(|(j, v)| ((j + 1).to_string(), Column::Numeric(v))).collect();
+    Ok(Part { ids: None, columns: named, sparse: None, rows })
+}
+
+fn text_row(line: &str, rows: usize, columns: &mut Vec<Vec<f64>>) -> std::result::Result<bool, (usize, String)> {
+    let separators = |c: char| c.is_whitespace() || c == ',' || c == ';';
+    let mut count = 0;
+    for field in line.split(separators).filter(|f| !f.is_empty()) {
+        let at = field.as_ptr() as usize - line.as_ptr() as usize + 1;
+        let value: f64 =
+            field.parse().map_err(|_| (at, format!("expected a number, found {}", source::shown(field))))?;
+        if rows == 0 {
+            columns.push(Vec::new());
+        }
+        let Some(column) = columns.get_mut(count) else {
+            return Err((at, format!("has more than the {} numbers of the rows before", columns.len())));
+        };
+        column.push(value);
+        count += 1;
+    }
+    if count != 0 && count != columns.len() {
+        return Err((1, format!("has {count} numbers where {} were expected", columns.len())));
+    }
+    Ok(count > 0)
+}
+
+/// One table from the files of a description.
+fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path) -> Result<Table> {
+    let mut columns: Vec<(String, Column)> = Vec::new();
+    let mut extra = Extra { target: told.target.clone(), ..Extra::default() };
+    let with_ids = labels.iter().chain(&parts).filter(|p| p.ids.is_some()).count();
+    if with_ids > 0 && with_ids < parts.len() + usize::from(labels.is_some()) {
+        let without = told.view.iter().zip(&parts).find(|(_, p)| p.ids.is_none()).map_or("labels", |(v, _)| &v.name);
+        let problem = format!("`{without}` has no id column, other files have");
+        return Err(Error::file(path, format!("{problem}; give every file one, or none to join by row")));
+    }
+    if let Some(id) = told.id.as_ref().filter(|_| with_ids == 0) {
+        return Err(Error::file(path, format!("no file has the id column `{id}`")));
+    }
+    let base = labels.as_ref().unwrap_or(&parts[0]);
+    let (n, ids) = (base.rows, base.ids.clone());
+    if let Some(ids) = &ids {
+        columns.push((told.id.clone().unwrap_or_else(|| "id".into()), Column::Text(ids.clone())));
+    }
+    if let Some(l) = labels {
+        columns.extend(l.columns);
+    }
+    let mut sparse: Vec<(Sparse, usize)> = Vec::new();
+    let mut groups_of_sparse = Vec::new();
+    for (view, part) in told.view.iter().zip(parts) {
+        let places = places(view, &part, ids.as_deref(), n, path)?;
+        let absent: Vec<usize> = (0..n).filter(|&i| places[i].is_none()).collect();
+        let unused = part.rows - (n - absent.len());
+        if unused > 0 {
+            extra
+                .notes
+                .push(format!("view `{}`: {unused} rows have ids that no other row has, and are not used", view.name));
+        }
+        let mut chosen = Vec::new();
+        let mut target = None;
+        for (name, column) in part.columns {
+            let is_target = told.target.as_ref() == Some(&name);
+            if is_target && !columns.iter().any(|(c, _)| *c == name) {
+                target = Some((name, spread(&column, &places)));
+            } else if !is_target
+                && view.columns.as_ref().is_none_or(|c| c.contains(&name))
+                && !view.exclude.contains(&name)
+            {
+                chosen.push((format!("{}.{name}", view.name), spread(&column, &places)));
+            }
+        }
+        let start = columns.len();
+        columns.extend(chosen);
+        let end = columns.len();
+        columns.extend(target);
+        let group = |columns| ColumnGroup { name: view.name.clone(), columns, gram: view.gram, absent: absent.clone() };
+        if let Some((names, s)) = part.sparse {
+            let first = extra.sparse_names.len();
+            extra.sparse_names.extend(names.iter().map(|name| format!("{}.{name}", view.name)));
+            groups_of_sparse.push(group(first..extra.sparse_names.len()));
+            let index: Vec<Option<usize>> = places;
+            let mut rows = Sparse::new(s.cols());
+            for place in index {
+                let (c, v) = place.map_or((&[][..], &[][..]), |i| s.row(i));
+                rows.push_row(c.iter().copied().zip(v.iter().copied()));
+            }
+            sparse.push((rows, first));
+        }
+        if end > start {
+            extra.groups.push(group(start..end));
+        } else if !groups_of_sparse.iter().any(|g| g.name == view.name) {
+            return Err(Error::file(path, format!("view `{}` has no columns left", view.name)));
+        }
+    }
+    let width = columns.len();
+    let moved = groups_of_sparse
+        .into_iter()
+        .map(|g| ColumnGroup { columns: g.columns.start + width..g.columns.end + width, ..g });
+    extra.groups.extend(moved);
+    extra.kernels = bank(told);
+    if !sparse.is_empty() {
+        let mut all = Sparse::new(extra.sparse_names.len());
+        for i in 0..n {
+            let entries = sparse.iter().flat_map(|(s, first)| {
+                let (c, v) = s.row(i);
+                c.iter().map(|c| c + *first as u32).zip(v.iter().copied())
+            });
+            all.push_row(entries.collect::<Vec<_>>());
+        }
+        extra.sparse = Some(all);
+    }
+    if columns.is_empty() {
+        columns.push(("row".into(), Column::Numeric((1..=n).map(|i| i as f64).collect())));
+    }
+    let mut table = Table::from_columns(columns, path)?;
+    table.extra = extra;
+    table.extra.ids = ids.is_some().then(|| told.id.clone().unwrap_or_else(|| "id".into()));
+    Ok(table)
+}
+
+/// The row of `part` for each row of the whole.
+fn places(view: &ViewEntry, part: &Part, ids: Option<&[String]>, n: usize, path: &Path) -> Result<Vec<Option<usize>>> {
+    let (Some(ids), Some(own)) = (ids, &part.ids) else {
+        if part.rows != n {
+            let problem = format!("view `{}` has {} rows where {n} were expected", view.name, part.rows);
+            return Err(Error::file(path, format!("{problem}; join files of different rows on an `id` column")));
+        }
+        return Ok((0..n).map(Some).collect());
+    };
+    let mut at = HashMap::new();
+    for (i, id) in own.iter().enumerate() {
+        if at.insert(id, i).is_some() {
+            return Err(Error::file(path, format!("view `{}` has two rows with id `{id}`", view.name)));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(id) = ids.iter().find(|id| !seen.insert(*id)) {
+        return Err(Error::file(path, format!("two rows have the id `{id}`")));
+    }
+    Ok(ids.iter().map(|id| at.get(id).copied()).collect())
+}
+
+impl Table {
+    /// The same table with a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
+    /// (rows, columns, kernels), as `mercer gram` writes it, becomes a view per kernel: `name.1`, `name.2`, …
+    pub fn with_gram(self, name: &str, file: &Path) -> Result<Self> {
+        let stacked = match source::extension(file).as_str() {
+            "npy" | "npz" | "mat" => array::read(file)?.into_iter().find(|(_, a)| a.shape.len() == 3),
+            _ => None,
+        };
+        let parts: Vec<(String, Part)> = match stacked {
+            Some((_, stack)) => {
+                layers(&stack, file)?.into_iter().enumerate().map(|(t, p)| (format!("{name}.{}", t + 1), p)).collect()
+            }
+            None => vec![(name.to_string(), part(file, None, None, true, &mut HashMap::new())?)],
+        };
+        let n = self.n_rows();
+        let (mut columns, mut extra) = self.into_columns();
+        let width = columns.len();
+        for (view, part) in parts {
+            if part.rows != n {
+                let problem = format!("has {} rows of kernel values, and the data have {n} rows", part.rows);
+                return Err(Error::file(file, problem));
+            }
+            if extra.groups.iter().any(|g| g.name == view) {
+                return Err(Error::file(file, format!("the data have a view `{view}` already; give it another name")));
+            }
+            let start = columns.len();
+            columns.extend(part.columns.into_iter().map(|(c, v)| (format!("{view}.{c}"), v)));
+            extra.groups.push(ColumnGroup {
+                name: view,
+                columns: start..columns.len(),
+                gram: true,
+                absent: Vec::new(),
+            });
+        }
+        // Sparse columns are counted after all others.
+        let more = columns.len() - width;
+        for group in extra.groups.iter_mut().filter(|g| !g.gram && g.columns.start >= width) {
+            group.columns = group.columns.start + more..group.columns.end + more;
+        }
+        let mut table = Self::from_columns(columns, file)?;
+        table.extra = extra;
+        Ok(table)
+    }
+}
+
+/// The matrices of a stack with the kernel axis last.
+fn layers(stack: &Array, file: &Path) -> Result<Vec<Part>> {
+    let (Values::Numbers(values), &[rows, cols, terms]) = (&stack.values, stack.shape.as_slice()) else {
+        return Err(Error::file(file, "the stack does not hold numbers"));
+    };
+    let layer = |t: usize| {
+        let column = |j: usize| (0..rows).map(|i| values[(i * cols + j) * terms + t]).collect();
+        let columns = (0..cols).map(|j| ((j + 1).to_string(), Column::Numeric(column(j)))).collect();
+        Part { ids: None, columns, sparse: None, rows }
+    };
+    Ok((0..terms).map(layer).collect())
+}
+
+/// Values in the order of the whole; rows that have none get a placeholder, which nothing reads.
+fn spread(column: &Column, places: &[Option<usize>]) -> Column {
+    match column {
+        Column::Numeric(v) => Column::Numeric(places.iter().map(|p| p.map_or(0.0, |i| v[i])).collect()),
+        Column::Text(t) => {
+            Column::Text(places.iter().map(|p| p.map_or_else(|| "?".into(), |i| t[i].clone())).collect())
+        }
+    }
+}
+
+/// The banks of all views, each on its view.
+fn bank(told: &Description) -> Option<String> {
+    let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_') && name != "all";
+    let quoted = |name: &str| if plain(name) { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) };
+    let own = |v: &ViewEntry| {
+        let kernels = v.kernels.clone().or_else(|| v.gram.then(|| "precomputed".to_string()))?;
+        Some(format!("{kernels} on view({})", quoted(&v.name)))
+    };
+    let all: Vec<String> = told.view.iter().filter_map(own).chain(told.kernels.clone()).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}

@@ -1,0 +1,153 @@
+//! LIBSVM and SVMlight text: `label column:value column:value … # comment`, columns counted from 1 and ascending.
+
+use std::{io::BufRead, path::Path};
+
+use super::{
+    Sparse,
+    csv::{Column, Table},
+    source::{self, Lines, shown},
+};
+use crate::{Error, Result};
+
+/// Name of the column that holds the labels.
+pub const LABEL: &str = "label";
+/// A file may be this wide whatever it holds; wider only in proportion to its entries, so that one wrong number cannot ask for gigabytes.
+const WIDE: usize = 1 << 20;
+const WIDE_PER_ENTRY: usize = 16;
+
+/// Reads a file, at most `rows` rows of it: entries that are not zero, and nothing else, are held.
+pub fn read(path: &Path, rows: Option<usize>) -> Result<Table> {
+    parse(source::open(path)?, rows, path)
+}
+
+/// Reads text; `source` is what errors call it.
+pub fn parse(input: impl BufRead, rows: Option<usize>, source: &Path) -> Result<Table> {
+    let mut lines = Lines::new(input, source);
+    let mut features = Sparse::new(0);
+    let mut labels = Labels::default();
+    let mut row: Vec<(u32, f64)> = Vec::new();
+    while features.rows() < rows.unwrap_or(usize::MAX) {
+        let parsed = match lines.next()? {
+            None => break,
+            Some(line) => entries(line, &mut row).and_then(|label| match (label, features.rows()) {
+                (Content::Nothing, _) => Ok(false),
+                (Content::Row(label), so_far) => labels.push(label, so_far).map(|()| true).map_err(|e| (1, e)),
+            }),
+        };
+        if parsed.map_err(|(column, problem)| lines.error(column, problem))? {
+            features.push_row(row.iter().copied());
+        }
+    }
+    if features.rows() == 0 {
+        return Err(Error::file(source, "the file holds no rows"));
+    }
+    if features.cols() == 0 {
+        return Err(Error::file(source, "no row has an entry `column:value`; is this a LIBSVM file?"));
+    }
+    if features.cols() > WIDE.max(WIDE_PER_ENTRY * features.entries()) {
+        let problem = format!("column {} is far beyond the {} entries; renumber", features.cols(), features.entries());
+        return Err(Error::file(source, problem));
+    }
+    let names = (1..=features.cols()).map(|j| format!("x{j}")).collect();
+    Table::from_sparse(labels.column().map(|c| (LABEL.to_string(), c)), names, features, source)
+}
+
+enum Content<'a> {
+    /// A blank line or a comment.
+    Nothing,
+    /// The label, where the line has one.
+    Row(Option<&'a str>),
+}
+
+/// Splits a line; an error is (column, problem).
+fn entries<'a>(line: &'a str, row: &mut Vec<(u32, f64)>) -> std::result::Result<Content<'a>, (usize, String)> {
+    row.clear();
+    let line = line.split('#').next().unwrap_or_default();
+    let mut label = None;
+    let mut first = true;
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            return Ok(if first { Content::Nothing } else { Content::Row(label) });
+        }
+        let at = line.len() - rest.len() + 1;
+        let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len());
+        let token = &rest[..end];
+        rest = &rest[end..];
+        match token.split_once(':') {
+            None if first => label = Some(token),
+            None => return Err((at, format!("expected column:value, found {}", shown(token)))),
+            Some(("qid", _)) => {}
+            Some((column, value)) => {
+                let column: u32 = match column.parse() {
+                    Ok(0) => return Err((at, "columns count from 1, found 0".into())),
+                    Ok(c) if c < u32::MAX => c,
+                    _ => return Err((at, format!("expected a column number, found {}", shown(column)))),
+                };
+                let number = value.parse::<f64>().ok().filter(|v| v.is_finite());
+                let Some(value) = number else {
+                    return Err((
+                        at + token.len() - value.len(),
+                        format!("expected a finite number, found {}", shown(value)),
+                    ));
+                };
+                if row.last().is_some_and(|(last, _)| *last >= column - 1) {
+                    return Err((
+                        at,
+                        format!("columns must ascend in a row, and {column} comes after {}", row[row.len() - 1].0 + 1),
+                    ));
+                }
+                row.push((column - 1, value));
+            }
+        }
+        first = false;
+    }
+}
+
+/// Labels as numbers while all are, as texts afterwards.
+#[derive(Default)]
+struct Labels {
+    numbers: Vec<f64>,
+    texts: Option<Vec<String>>,
+    absent: bool,
+}
+
+impl Labels {
+    fn push(&mut self, label: Option<&str>, so_far: usize) -> std::result::Result<(), String> {
+        let Some(label) = label else {
+            self.absent = true;
+            return if so_far == 0 || self.count() == 0 {
+                Ok(())
+            } else {
+                Err("this row has no label, rows before it have one".into())
+            };
+        };
+        if self.absent {
+            return Err("this row has a label, rows before it have none".into());
+        }
+        match (&mut self.texts, label.parse::<f64>()) {
+            (Some(texts), _) => texts.push(label.to_string()),
+            (None, Ok(number)) => self.numbers.push(number),
+            (None, Err(_)) => {
+                let mut texts: Vec<String> =
+                    std::mem::take(&mut self.numbers).iter().map(ToString::to_string).collect();
+                texts.push(label.to_string());
+                self.texts = Some(texts);
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> usize {
+        self.texts.as_ref().map_or(self.numbers.len(), Vec::len)
+    }
+
+    fn column(self) -> Option<Column> {
+        match self.texts {
+            _ if self.absent => None,
+            Some(texts) => Some(Column::Text(texts)),
+            None => Some(Column::Numeric(self.numbers)),
+        }
+    }
+}

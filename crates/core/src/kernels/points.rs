@@ -1,0 +1,195 @@
+//! Rows as one kernel sees them: its columns gathered, its sequences encoded.
+
+use std::borrow::Cow;
+
+use super::{
+    Distance, Function, KernelSpec, Pair, Text,
+    strings::{Encoded, Family},
+};
+use crate::{
+    data::{Rows, Sparse, merged_sum},
+    linalg::Matrix,
+};
+
+/// Kernels of sequences whose values come from one pass over pairs of rows: weighted degree kernels of all degrees.
+pub struct Together(Family);
+
+impl Together {
+    /// `None` unless these kernels go together.
+    pub fn new(kernels: &[&KernelSpec], rows: &Rows) -> Option<Self> {
+        let texts: Option<Vec<Text>> = kernels
+            .iter()
+            .map(|k| match k.function {
+                Function::Text(text) if k.columns == kernels[0].columns => Some(text),
+                _ => None,
+            })
+            .collect();
+        Family::new(&texts?, rows.sequence(*kernels.first()?.columns.first()?)?).map(Self)
+    }
+
+    /// `out[t][j]` = k_t(x_i, x_j) for the first rows.
+    pub fn row(&self, i: usize, out: &mut [&mut [f64]]) {
+        self.0.row(i, out);
+    }
+}
+
+/// Rows prepared for one kernel. Both sides of a kernel value are prepared by the same kernel.
+#[derive(Debug, Clone)]
+pub struct Points {
+    function: Function,
+    body: Body,
+}
+
+#[derive(Debug, Clone)]
+enum Body {
+    Numbers(Numeric),
+    Text(Encoded),
+}
+
+/// Numbers, of which the last columns may be stored sparsely. Products and distances of two rows are sums over columns, so that both
+/// parts add up.
+#[derive(Debug, Clone)]
+pub struct Numeric {
+    dense: Matrix,
+    sparse: Option<Sparse>,
+}
+
+impl Numeric {
+    /// The numeric columns `columns`, ascending.
+    pub fn of(rows: &Rows, columns: &[usize]) -> Self {
+        if rows.sparse().is_none() {
+            return Self { dense: rows.numbers().select_cols(columns), sparse: None };
+        }
+        let part = rows.select_cols(columns);
+        Self { dense: part.numbers().clone(), sparse: part.sparse().cloned() }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.dense.rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.dense.cols() + self.sparse.as_ref().map_or(0, Sparse::cols)
+    }
+
+    /// The pair's value for row i and row j of `other`.
+    pub fn pair(&self, pair: Pair, i: usize, other: &Self, j: usize) -> f64 {
+        let dense = pair.of(self.dense.row(i), other.dense.row(j));
+        dense + self.sparse_pair(pair, i, other, j)
+    }
+
+    fn sparse_pair(&self, pair: Pair, i: usize, other: &Self, j: usize) -> f64 {
+        let (Some(x), Some(z)) = (&self.sparse, &other.sparse) else { return 0.0 };
+        merged_sum(x.row(i), z.row(j), |a, b| pair.term(a, b))
+    }
+
+    /// How far rows i and j lie apart.
+    pub fn distance(&self, distance: Distance, i: usize, j: usize) -> f64 {
+        let value = self.pair(distance.pair(), i, self, j);
+        if distance == Distance::L2 { value.sqrt() } else { value }
+    }
+
+    /// `out[j]` = the pair's value for row i and row j of `other`, for its first rows.
+    pub fn pair_row(&self, pair: Pair, i: usize, other: &Self, out: &mut [f64]) {
+        if self.dense.cols() > 0 || self.sparse.is_none() {
+            pair.row(self.dense.row(i), &other.dense, out);
+        } else {
+            out.fill(0.0);
+        }
+        if self.sparse.is_some() {
+            out.iter_mut().enumerate().for_each(|(j, o)| *o += self.sparse_pair(pair, i, other, j));
+        }
+    }
+
+    /// All columns, zeros written out.
+    pub fn to_dense(&self) -> Cow<'_, Matrix> {
+        let Some(sparse) = &self.sparse else { return Cow::Borrowed(&self.dense) };
+        let (written, d) = (sparse.to_dense(), self.dense.cols());
+        let mut out = Matrix::zeros(self.rows(), self.cols());
+        for i in 0..self.rows() {
+            out.row_mut(i)[..d].copy_from_slice(self.dense.row(i));
+            out.row_mut(i)[d..].copy_from_slice(written.row(i));
+        }
+        Cow::Owned(out)
+    }
+}
+
+impl KernelSpec {
+    /// `rows` as this kernel sees them.
+    pub fn points(&self, rows: &Rows) -> Points {
+        let body = match self.function {
+            Function::Text(text) => {
+                let sequences = self.columns.first().and_then(|&c| rows.sequence(c)).cloned().unwrap_or_default();
+                Body::Text(text.encode(&sequences))
+            }
+            _ => Body::Numbers(Numeric::of(rows, &self.columns)),
+        };
+        Points { function: self.function, body }
+    }
+}
+
+impl Points {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match &self.body {
+            Body::Numbers(x) => x.rows(),
+            Body::Text(x) => x.len(),
+        }
+    }
+
+    /// No rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers, for kernels of numbers.
+    pub fn numbers(&self) -> Option<Cow<'_, Matrix>> {
+        match &self.body {
+            Body::Numbers(x) => Some(x.to_dense()),
+            Body::Text(_) => None,
+        }
+    }
+
+    /// A bound on the rank of the kernel matrix of these rows, where one is at hand; `enough` stands for all that is larger.
+    pub fn rank_bound(&self, enough: usize) -> Option<usize> {
+        match &self.body {
+            Body::Numbers(_) => None,
+            Body::Text(x) => Some(x.rank_bound(enough)),
+        }
+    }
+
+    /// k(x_i, x_i) for every row.
+    pub fn diagonal(&self) -> Vec<f64> {
+        match &self.body {
+            Body::Numbers(x) => {
+                let own = |i: usize| self.function.pair().map_or(f64::NAN, |pair| x.pair(pair, i, x, i));
+                let mut values: Vec<f64> = (0..x.rows()).map(own).collect();
+                self.function.finish(&mut values);
+                values
+            }
+            Body::Text(x) => x.diagonal(),
+        }
+    }
+
+    /// `out[j]` = k(own row i, row j of `other`), for the first rows of `other`.
+    pub fn row(&self, i: usize, other: &Self, out: &mut [f64]) {
+        match (&self.body, &other.body, self.function.pair()) {
+            (Body::Numbers(x), Body::Numbers(z), Some(pair)) => {
+                x.pair_row(pair, i, z, out);
+                self.function.finish(out);
+            }
+            (Body::Text(x), Body::Text(z), _) => x.row(i, z, out),
+            // One kernel prepares both sides in one way.
+            _ => out.fill(f64::NAN),
+        }
+    }
+
+    /// All kernel values, own rows × rows of `other`.
+    pub fn block(&self, other: &Self) -> Matrix {
+        let mut out = Matrix::zeros(self.len(), other.len());
+        (0..self.len()).for_each(|i| self.row(i, other, out.row_mut(i)));
+        out
+    }
+}

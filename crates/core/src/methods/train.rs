@@ -119,6 +119,11 @@ impl Prepared {
         Ok(Self { samples, grams, input, table: None, budget, terms_of: spec.clone(), warnings: Vec::new(), began })
     }
 
+    /// Things the user should know about them.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The kernel terms.
     pub fn grams(&self) -> &GramSet {
         &self.grams

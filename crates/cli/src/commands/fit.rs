@@ -10,8 +10,8 @@ use mercer::{
     },
     kernels::language,
     linalg::threads,
-    methods::MethodSpec,
-    report::{self, MethodRow, ReportData, WeightPanel},
+    methods::{MethodSpec, Prepared},
+    report::{self, AlignmentPanel, MethodRow, ReportData, WeightPanel},
     trace::Status,
 };
 use serde_json::{Value, json};
@@ -23,6 +23,9 @@ use crate::{
     progress::{Cause, Progress, Show, catch_interrupt},
     scores,
 };
+
+/// Kernels whose alignments a report shows, at most.
+const ALIGNED: usize = 60;
 
 /// Checked, with every output path known to be possible; nothing has been read yet.
 pub struct Plan {
@@ -121,14 +124,16 @@ impl Plan {
         catch_interrupt();
         let (data, target, sample_weight) = self.load()?;
         let mut progress = Progress::new(self.show, self.spec.tol, self.spec.max_iter, self.time_limit);
-        let model = threads::install(self.threads, || {
-            mercer::train(&data, &target, sample_weight.as_deref(), &self.spec, &mut progress)
+        let (prepared, model) = threads::install(self.threads, || {
+            let prepared = Prepared::from_table(&data, &target, sample_weight.as_deref(), &self.spec)?;
+            let model = prepared.fit(&self.spec, &mut progress)?;
+            Ok((prepared, model))
         })?;
         let cause = progress.finish();
         model.save(&self.output)?;
         let interrupted = cause == Some(Cause::Interrupt);
         if let Some(path) = self.report.as_ref().filter(|_| !interrupted) {
-            let page = threads::install(self.threads, || self.page(&model, &data, &target))?;
+            let page = threads::install(self.threads, || self.page(&model, &prepared, &data, &target))?;
             output::write_file(path, report::html(&page).as_bytes())?;
         }
         self.tell(&model, cause)?;
@@ -173,13 +178,16 @@ impl Plan {
         }
     }
 
-    fn page(&self, model: &Model, data: &Dataset, target: &Target) -> Result<ReportData> {
+    fn page(&self, model: &Model, prepared: &Prepared, data: &Dataset, target: &Target) -> Result<ReportData> {
         let method = describe::method(model);
         let predicted = model.predict(data)?;
         let truth = scores::in_model_classes(target.clone(), model, &self.target)?;
         let score = scores::headline("training", &truth, &predicted)?;
         let mut warnings = model.warnings.clone();
         warnings.push("Scores on this page are of the training rows; `mercer score` measures rows held out.".into());
+        // All pairs of kernels: not for banks of hundreds.
+        let few = model.kernel_names().len() <= ALIGNED;
+        let alignment = if few { Some(AlignmentPanel::new(&prepared.diagnose()?)) } else { None };
         Ok(ReportData {
             title: format!("mercer: {} from {}", self.target, self.data.display()),
             command: output::command_line(),
@@ -194,6 +202,7 @@ impl Plan {
             weights: vec![WeightPanel::new(&method, model)],
             traces: report::trace_lines(&method, model),
             outcome: Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
+            alignment,
             warnings,
         })
     }

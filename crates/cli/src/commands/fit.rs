@@ -7,8 +7,8 @@ use mercer::{
     data::{Dataset, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
-    methods::{Choices, MethodSpec},
-    report::{self, MethodRow, ReportData, WeightPanel},
+    methods::{Choices, MethodSpec, Prepared},
+    report::{self, AlignmentPanel, MethodRow, ReportData, WeightPanel},
     trace::Status,
 };
 use serde_json::{Value, json};
@@ -21,6 +21,9 @@ use crate::{
     scores,
     values::{Setting, Span},
 };
+
+/// Kernels whose alignments a report shows, at most.
+const ALIGNED: usize = 60;
 
 /// Checked, with every output path known to be possible; nothing has been read yet.
 pub struct Plan {
@@ -161,7 +164,7 @@ impl Plan {
         model.save(&self.output)?;
         let interrupted = cause == Some(Cause::Interrupt);
         if let Some(path) = self.report.as_ref().filter(|_| !interrupted) {
-            let page = threads::install(self.threads, || self.page(&model, &data, &target, &key))?;
+            let page = threads::install(self.threads, || self.page(&model, &spec, &data, &target, &key))?;
             output::write_file(path, report::html(&page).as_bytes())?;
         }
         self.tell(&model, cause)?;
@@ -217,13 +220,17 @@ impl Plan {
         }
     }
 
-    fn page(&self, model: &Model, data: &Dataset, target: &Target, key: &str) -> Result<ReportData> {
+    fn page(&self, model: &Model, spec: &TrainSpec, data: &Dataset, target: &Target, key: &str) -> Result<ReportData> {
         let method = describe::method(model);
         let predicted = model.predict(data)?;
         let truth = scores::in_model_classes(target.clone(), model, key)?;
         let score = scores::headline("training", &truth, &predicted)?;
         let mut warnings = model.warnings.clone();
         warnings.push("Scores on this page are of the training rows; `mercer score` measures rows held out.".into());
+        // All pairs of kernels: not for banks of hundreds.
+        let few = model.kernel_names().len() <= ALIGNED;
+        let aligned = || Prepared::from_table(data, target, None, spec)?.diagnose();
+        let alignment = if few { Some(AlignmentPanel::new(&aligned()?)) } else { None };
         Ok(ReportData {
             title: format!("mercer: {key} from {}", self.data.display()),
             command: output::command_line(),
@@ -238,6 +245,7 @@ impl Plan {
             weights: vec![WeightPanel::new(&method, model)],
             traces: report::trace_lines(&method, model),
             outcome: Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
+            alignment,
             warnings,
         })
     }

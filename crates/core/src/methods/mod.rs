@@ -2,9 +2,12 @@
 
 mod alternating;
 mod catalogue;
+mod clmkl;
 mod cuts;
 mod evaluate;
+mod gated;
 mod level;
+mod localized;
 mod lp;
 mod samples;
 mod search;
@@ -22,10 +25,12 @@ mod working_set;
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use evaluate::{Memory, Part, Point, Problem};
+pub use gated::{Element, Gate, Gated, GroupGate, KernelGate, fit_gate, gate_value};
+pub use localized::Regions;
 pub use search::{Choices, Search, choose, grid_search};
 pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
-pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
+pub use spec::{ClassWeight, Evenness, EvennessWord, GateName, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
 pub use verify::{Verification, prove, verify};
 
@@ -56,6 +61,11 @@ impl MethodSpec {
             Self::Smkl { ref penalty, eps } => smkl::fit(problem, penalty, eps, memory, observer),
             // The choice needs the rows themselves: `Prepared` makes it, and what is left is a fixed weight vector.
             Self::Single { .. } => single::fit(problem, memory, observer),
+            Self::Clmkl { .. } | Self::Lmkl { .. } | Self::Glmkl { .. } | Self::Gsmkl { .. } => Err(Error::param(
+                "method",
+                "one whose weights are the same for all rows; `Prepared` fits the others",
+                self.name(),
+            )),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::{
     GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
+    localized::{Regions, region_column},
     samples::{MachineTask, Samples},
     single,
     smkl::collapse_warning,
@@ -17,7 +18,7 @@ use crate::{
     kernels::{KernelSpec, Normalize, language},
     linalg::Matrix,
     machine::{Fitting, Task},
-    model::{Certificate, Fit, FitPart, Input, Machine, Predictor},
+    model::{Certificate, Fit, FitPart, Input, Localized, Machine, Predictor},
     trace::{Observer, relative_gap},
 };
 
@@ -50,8 +51,11 @@ pub struct Prepared {
     pub(super) input: Input,
     /// The standardised table, for tables.
     pub(super) table: Option<Matrix>,
-    budget: Budget,
+    pub(super) budget: Budget,
     terms_of: TrainSpec,
+    /// Regions that the user gave, or the values of the column that says them.
+    pub(super) regions: Option<Regions>,
+    pub(super) region_column: Option<(String, Vec<f64>)>,
     warnings: Vec<String>,
     began: Instant,
 }
@@ -80,7 +84,9 @@ impl Prepared {
         let grams = GramSet::from_table(scaled.features(), &kernels, &options)?;
         let input = Input::Table { columns: data.columns().to_vec(), standardizer, kernels };
         let table = Some(scaled.features().clone());
-        Ok(Self { samples, grams, input, table, budget, terms_of: spec.clone(), warnings, began })
+        let region_column = spec.method.region_column().map(|name| region_column(&data, name)).transpose()?;
+        let (terms_of, regions) = (spec.clone(), None);
+        Ok(Self { samples, grams, input, table, budget, terms_of, regions, region_column, warnings, began })
     }
 
     /// Checks and stores ready-made matrices.
@@ -115,7 +121,8 @@ impl Prepared {
             GramSet::from_stack(Stack { rows: kept, cols: kept, terms: m, data: &data }, &names, &options)?
         };
         let input = Input::Precomputed { n_train: n, kernels: names };
-        Ok(Self { samples, grams, input, table: None, budget, terms_of: spec.clone(), warnings: Vec::new(), began })
+        let (table, terms_of, regions, region_column, warnings) = (None, spec.clone(), None, None, Vec::new());
+        Ok(Self { samples, grams, input, table, budget, terms_of, regions, region_column, warnings, began })
     }
 
     /// The kernel terms.
@@ -168,6 +175,9 @@ impl Prepared {
         let machine = fitting.machine();
         let tasks = self.samples.machines(spec)?;
         let parts = parts(&tasks, &fitting, spec);
+        if spec.method.is_localized() {
+            return self.fit_localized(spec, parts, &fitting, memories, observer);
+        }
         let grouped = self.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
         let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
@@ -202,7 +212,17 @@ impl Prepared {
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
         }
-        self.assemble(fits, spec, &fitting)
+        let mut predictor = Predictor::new(&fits, &self.grams, self.table_and_kernels(), spec.normalize);
+        predictor.rename_rows(&self.samples.kept);
+        self.assemble(&fits, spec, &fitting, predictor, None)
+    }
+
+    /// The standardised table with its kernels; `None` for ready-made ones.
+    pub(super) fn table_and_kernels(&self) -> Option<(&Matrix, &[KernelSpec])> {
+        match (&self.table, &self.input) {
+            (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
+            _ => None,
+        }
     }
 
     /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
@@ -251,13 +271,14 @@ impl Prepared {
         single::choose(&rows, &self.samples, spec, &options, (folds, seed))
     }
 
-    fn assemble(&self, fits: Vec<Fit>, spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
-        let table = match (&self.table, &self.input) {
-            (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
-            _ => None,
-        };
-        let mut predictor = Predictor::new(&fits, &self.grams, table, spec.normalize);
-        predictor.rename_rows(&self.samples.kept);
+    pub(super) fn assemble(
+        &self,
+        fits: &[Fit],
+        spec: &TrainSpec,
+        fitting: &Fitting,
+        predictor: Predictor,
+        localized: Option<Localized>,
+    ) -> Result<Model> {
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
@@ -280,13 +301,14 @@ impl Prepared {
             machines,
             shared,
             predictor,
+            localized,
             warnings: self.warnings.clone(),
             n_samples: self.samples.kept.len(),
             seconds: self.began.elapsed().as_secs_f64(),
             version: env!("CARGO_PKG_VERSION").into(),
             storage: (self.grams.describe(), self.budget.bytes),
         };
-        for (name, fit) in model.machine_names().iter().zip(&fits) {
+        for (name, fit) in model.machine_names().iter().zip(fits) {
             let told = |w: &String| if fits.len() > 1 { format!("{name}: {w}") } else { w.clone() };
             model.warnings.extend(fit.warnings.iter().map(told));
         }
@@ -321,7 +343,7 @@ fn parts<'a>(tasks: &'a [MachineTask], fitting: &'a Fitting, spec: &TrainSpec) -
     tasks.iter().map(part).collect()
 }
 
-fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
+pub(super) fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
     let budget = Budget::new(spec.memory);
     let options = BuildOptions {
         normalize: spec.normalize,

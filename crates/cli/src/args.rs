@@ -7,12 +7,12 @@ use mercer::{
     TrainSpec,
     data::csv::TaskHint,
     kernels::Normalize,
-    methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
+    methods::{ClassWeight, GateName, GroupBy, LossName, Solver, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
-use crate::values::{bytes, class_weight, exponent, named, positive, task, threads};
+use crate::values::{bytes, class_weight, evenness, exponent, named, positive, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
@@ -96,10 +96,11 @@ pub struct FitArgs {
     /// Price of the sum of losses
     #[arg(short = 'C', long = "cost", default_value_t = TrainSpec::default().c, value_name = "C", help_heading = "Method")]
     pub c: f64,
-    /// gmkl: from 0 (all kernels share) to 1 (few kernels) [default: 0.5]
+    /// gmkl: from 0 (all kernels share) to 1 (few kernels) [default: 0.5]; clmkl, hlmkl: the same in each region
     #[arg(long, help_heading = "Method")]
     pub v: Option<f64>,
-    /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]
+    /// lp, clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
+    /// glmkl: norm of a group's weights [default: 4]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,
     /// gmkl, lp: road to the optimum; the last two for p = 1 [default: auto]
@@ -115,9 +116,36 @@ pub struct FitArgs {
     /// single: folds of the cross-validation [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
-    /// single: seed of the folds [default: 0]
+    /// single, clmkl, hlmkl, lmkl, glmkl, gsmkl: seed of folds, clustering and random starts [default: 0]
     #[arg(long, help_heading = "Method")]
     pub seed: Option<u64>,
+    /// clmkl, hlmkl: regions that clustering finds [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Localized")]
+    pub n_clusters: Option<usize>,
+    /// clmkl: average evenness of memberships, or `hard` [default: the middle of the reachable range]
+    #[arg(long, value_name = "E", value_parser = evenness, help_heading = "Localized")]
+    pub evenness: Option<Value>,
+    /// clmkl, hlmkl: kernel to cluster with, in the kernel language or by its number [default: the average]
+    #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
+    pub cluster_kernel: Option<String>,
+    /// clmkl, hlmkl: column that says the region, instead of clustering
+    #[arg(long, value_name = "COL", help_heading = "Localized")]
+    pub regions: Option<String>,
+    /// glmkl, gsmkl: groups that clustering finds [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Localized")]
+    pub n_groups: Option<usize>,
+    /// glmkl, gsmkl: column that says the group, instead of clustering
+    #[arg(long, value_name = "COL", help_heading = "Localized")]
+    pub groups: Option<String>,
+    /// lmkl: form of the gate [default: softmax]
+    #[arg(long, value_parser = named::<GateName>(&["softmax", "sigmoid"]), help_heading = "Localized")]
+    pub gate: Option<GateName>,
+    /// lmkl: kernel in whose feature space the gate is linear [default: the average]
+    #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
+    pub gate_kernel: Option<String>,
+    /// Starts: of the clustering (clmkl, hlmkl) [default: 10] or of the gate (lmkl, glmkl, gsmkl) [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Localized")]
+    pub n_init: Option<usize>,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
     #[arg(long, help_heading = "Method", value_parser = named::<LossName>(
         &["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared"]))]
@@ -306,6 +334,8 @@ mod tests {
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
             ("--task", "auto classify regress"),
+            ("--gate", "softmax sigmoid"),
+            ("--evenness", "0.5 hard"),
         ];
         for (flag, names) in choices {
             for name in names.split(' ') {

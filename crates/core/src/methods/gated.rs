@@ -166,8 +166,11 @@ fn descend(
     loop {
         let size = now.value.abs().max(f64::MIN_POSITIVE);
         run.record_values(now.value.min(lowest), f64::NAN, now.slope / size, active_gates(&now.gates));
-        // Gradient and progress both at rest; a gradient that is nothing needs no step to prove it.
-        if now.slope <= 0.1 * tol * size && (decrease <= 0.01 * tol * size || now.slope <= 1e-9 * size) {
+        // Gradient and progress both at rest, and no closed gate that should be open, as far as the machine's accuracy tells; a gradient
+        // that is nothing needs no step to prove it.
+        let shut = gate.pull(&now.parameters, &now.gradient) <= tol.max(3.0 * accuracy.sqrt()) * size;
+        let at_rest = now.slope <= 0.1 * tol * size && shut;
+        if at_rest && (decrease <= 0.01 * tol * size || now.slope <= 1e-9 * size) {
             return Ok((now, Status::Stationary));
         }
         if run.stopped() {
@@ -178,7 +181,8 @@ fn descend(
             return Ok((now, Status::MaxIterations));
         }
         let next = loop {
-            let direction = history.direction(&now.direction);
+            let scaling = gate.scaling(&now.parameters, &now.gradient);
+            let direction = history.direction(&now.direction, scaling.as_deref());
             if let Some(found) = search(problem, gate, &at, &now, &direction, accuracy)? {
                 break Some(found);
             }
@@ -198,7 +202,7 @@ fn descend(
         };
         // Nowhere lower as far as numbers can tell: at rest if the gradient says so too.
         let Some((step, point)) = next else {
-            let status = if now.slope <= 0.1 * tol * size { Status::Stationary } else { Status::MaxIterations };
+            let status = if at_rest { Status::Stationary } else { Status::MaxIterations };
             return Ok((now, status));
         };
         decrease = now.value - point.value;

@@ -24,6 +24,16 @@ pub trait Gate: Sync {
     /// The gradient of V in the gate's metric from ∂V/∂η; its image is the plain gradient.
     fn gradient(&self, at: &Element, gates: &Matrix, by_gate: &Matrix) -> Element;
 
+    /// A positive scaling of the steepest direction, entry by entry, where one is known to help.
+    fn scaling(&self, _at: &[f64], _gradient: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// How fast V would fall if a gate that is all but closed were opened: the plain gradient cannot see it.
+    fn pull(&self, _at: &[f64], _gradient: &[f64]) -> f64 {
+        0.0
+    }
+
     /// The largest change of an argument that a change of parameters makes.
     fn largest_argument(&self, change: &Element) -> f64;
 
@@ -111,8 +121,9 @@ impl Gate for KernelGate<'_> {
 
 /// η_m(x) = β_m^{g(x)},  β_m^g = exp(z_m^g) / (Σ_l exp(p z_l^g))^{1/p}: rows of unit ℓp norm. Parameters are z, group after group.
 ///
-/// In [Fu2016] z = a v + b with the alignments v, which do not change: moving a and b moves z in the metric 1/(1 + v²), so that kernels aligned
-/// with the targets of the group move faster. v = 0 gives the plain metric.
+/// In [Fu2016] z = a v + b with the alignments v, which do not change: moving a and b moves z 1 + v² times as far, so that kernels aligned with
+/// the targets of the group move faster; v = 0 leaves that out. Steps are also scaled by 1/β^p, which makes them multiplicative steps of the
+/// weights: ∂V/∂z_m is of the size of β_m^p, and without it a weight that became small would stay so.
 pub struct GroupGate<'a> {
     /// Group of every sample.
     pub labels: &'a [usize],
@@ -137,8 +148,10 @@ impl GroupGate<'_> {
         out
     }
 
-    fn metric(&self) -> impl Iterator<Item = f64> {
-        self.alignments.data().iter().map(|v| 1.0 + v * v)
+    /// ∂V/∂z over β^p.
+    fn relative_slopes(&self, at: &[f64], gradient: &[f64]) -> Vec<f64> {
+        let beta = self.betas(at);
+        gradient.iter().zip(beta.data()).map(|(g, b)| g / b.powf(self.p).max(f64::MIN_POSITIVE)).collect()
     }
 }
 
@@ -148,8 +161,7 @@ impl Gate for GroupGate<'_> {
     }
 
     fn element(&self, parameters: Vec<f64>) -> Element {
-        let image = parameters.iter().zip(self.metric()).map(|(z, w)| z / w).collect();
-        Element { coef: parameters, image }
+        Element { image: parameters.clone(), coef: parameters }
     }
 
     fn gates(&self, at: &Element) -> Matrix {
@@ -169,7 +181,26 @@ impl Gate for GroupGate<'_> {
             let total = dot(beta.row(g), by_beta.row(g));
             image.extend(beta.row(g).iter().zip(by_beta.row(g)).map(|(b, t)| b * t - b.powf(self.p) * total));
         }
-        Element { coef: image.iter().zip(self.metric()).map(|(g, w)| g * w).collect(), image }
+        Element { coef: image.clone(), image }
+    }
+
+    fn scaling(&self, at: &[f64], gradient: &[f64]) -> Option<Vec<f64>> {
+        let slopes = self.relative_slopes(at, gradient);
+        // No entry runs ahead of the sum, which is what a weight of size 1 feels.
+        let limit: f64 = gradient.iter().map(|g| g.abs()).sum();
+        let own = |((r, g), v): ((&f64, &f64), &f64)| {
+            let scale = if *g == 0.0 { 1.0 } else { (r / g).min(limit / g.abs()).max(1.0) };
+            (1.0 + v * v) * scale
+        };
+        Some(slopes.iter().zip(gradient).zip(self.alignments.data()).map(own).collect())
+    }
+
+    /// For p > 2 the pull on a weight grows without bound as it closes, so that none stays closed.
+    fn pull(&self, at: &[f64], gradient: &[f64]) -> f64 {
+        if self.p > 2.0 {
+            return 0.0;
+        }
+        self.relative_slopes(at, gradient).iter().fold(0.0, |m: f64, r| m.max(-r))
     }
 
     fn largest_argument(&self, change: &Element) -> f64 {

@@ -63,8 +63,16 @@ impl History {
         }
     }
 
-    /// −H g by the two-loop recursion; −g where nothing is remembered.
-    pub fn direction(&self, gradient: &Element) -> Element {
+    /// −H g by the two-loop recursion from the diagonal `scaling` (only where the metric is the plain one); −scaling∘g where nothing is
+    /// remembered.
+    pub fn direction(&self, gradient: &Element, scaling: Option<&[f64]>) -> Element {
+        let scaled = |mut x: Element| {
+            for (d, (c, i)) in scaling.unwrap_or_default().iter().zip(x.coef.iter_mut().zip(&mut x.image)) {
+                *c *= d;
+                *i *= d;
+            }
+            x
+        };
         let mut q = gradient.clone();
         let mut shares = Vec::new();
         for (step, change) in self.pairs.iter().rev() {
@@ -72,8 +80,9 @@ impl History {
             q = add(&q, -share, change);
             shares.push(share);
         }
+        q = scaled(q);
         if let Some((step, change)) = self.pairs.last() {
-            q.scale(inner(step, change) / inner(change, change));
+            q.scale(inner(step, change) / inner(change, &scaled(change.clone())));
         }
         for ((step, change), share) in self.pairs.iter().zip(shares.into_iter().rev()) {
             let back = inner(change, &q) / inner(step, change);

@@ -9,6 +9,18 @@ from mercer import kernels
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._gram import gram
 from mercer._io import load
+from mercer._local import (
+    CLMKLClassifier,
+    CLMKLRegressor,
+    GLMKLClassifier,
+    GLMKLRegressor,
+    GSMKLClassifier,
+    GSMKLRegressor,
+    HLMKLClassifier,
+    HLMKLRegressor,
+    LMKLClassifier,
+    LMKLRegressor,
+)
 from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._mercer import version as _version
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
@@ -18,8 +30,18 @@ from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
 __version__ = _version()
 
 __all__ = [
+    "CLMKLClassifier",
+    "CLMKLRegressor",
+    "GLMKLClassifier",
+    "GLMKLRegressor",
     "GMKLClassifier",
     "GMKLRegressor",
+    "GSMKLClassifier",
+    "GSMKLRegressor",
+    "HLMKLClassifier",
+    "HLMKLRegressor",
+    "LMKLClassifier",
+    "LMKLRegressor",
     "LpMKLClassifier",
     "LpMKLRegressor",
     "SMKLClassifier",

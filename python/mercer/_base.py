@@ -81,6 +81,7 @@ class MKLBase(BaseEstimator):
             "sample_weight": data.weight,
             "n_threads": _params.n_threads(self.n_jobs),
             "callback": self._progress(),
+            **self._given(X, data),
         }
         if precomputed:
             model = _mercer.fit_precomputed(data.X, **told)
@@ -98,6 +99,10 @@ class MKLBase(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _given(self, X: Any, data: _input.Training) -> dict[str, Any]:
+        """What else the native `fit` is told about the rows."""
+        return {}
 
     def _request(self) -> dict[str, Any]:
         """The core's `TrainSpec`, less what depends on y."""
@@ -180,7 +185,8 @@ class MKLBase(BaseEstimator):
         except ImportError as e:
             raise ImportError("weights_frame() needs pandas: pip install pandas") from e
         index = pd.Index(self.kernel_names_, name="kernel")
-        return pd.DataFrame(np.atleast_2d(self.kernel_weights_).T, index=index, columns=self._machine_labels())
+        vectors = np.reshape(self.kernel_weights_, (-1, len(self.kernel_names_)))
+        return pd.DataFrame(vectors.T, index=index, columns=self._machine_labels())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model file; `mercer.load` and the program `mercer` read it."""

@@ -14,6 +14,18 @@ import numpy as np
 from mercer import _mercer
 from mercer._base import MKLBase
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
+from mercer._local import (
+    CLMKLClassifier,
+    CLMKLRegressor,
+    GLMKLClassifier,
+    GLMKLRegressor,
+    GSMKLClassifier,
+    GSMKLRegressor,
+    HLMKLClassifier,
+    HLMKLRegressor,
+    LMKLClassifier,
+    LMKLRegressor,
+)
 from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
 from mercer._smkl import SMKLClassifier, SMKLRegressor
@@ -26,6 +38,11 @@ ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
     "lp": {"classification": LpMKLClassifier, "regression": LpMKLRegressor},
     "single": {"classification": SingleKernelClassifier, "regression": SingleKernelRegressor},
     "smkl": {"classification": SMKLClassifier, "regression": SMKLRegressor},
+    "clmkl": {"classification": CLMKLClassifier, "regression": CLMKLRegressor},
+    "hlmkl": {"classification": HLMKLClassifier, "regression": HLMKLRegressor},
+    "lmkl": {"classification": LMKLClassifier, "regression": LMKLRegressor},
+    "glmkl": {"classification": GLMKLClassifier, "regression": GLMKLRegressor},
+    "gsmkl": {"classification": GSMKLClassifier, "regression": GSMKLRegressor},
 }
 
 
@@ -40,9 +57,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _mercer.Model.load(path)
     info = json.loads(model.info())
     spec = info["spec"]
-    kind = ESTIMATORS.get(spec["method"]["name"], {}).get(info["task"])
+    method = "hlmkl" if spec["method"].get("evenness") == "hard" else spec["method"]["name"]
+    kind = ESTIMATORS.get(method, {}).get(info["task"])
     if kind is None:
-        method = spec["method"]["name"]
         raise ValueError(f"{os.fspath(path)}: no estimator here for method {method!r} and {info['task']}")
     stored = parameters(spec) | ({"kernels": "precomputed"} if info["input"] == "precomputed" else {})
     estimator = kind(**{name: value for name, value in stored.items() if name in kind._get_param_names()})
@@ -82,7 +99,7 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "group_by": {"none": None},
 }
 #: A null is a default of ours, unless None is a value users can give.
-_OPTIONAL = ("epsilon", "memory")
+_OPTIONAL = ("epsilon", "memory", "evenness", "v", "cluster_kernel", "gate_kernel", "regions", "groups")
 
 
 def parameters(spec: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ use std::{
 use mercer::{
     gram::Stack,
     linalg::threads,
+    methods::{Prepared, Regions},
     trace::{IterRecord, Observer},
 };
 use numpy::{PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
@@ -96,7 +97,7 @@ fn run(
 /// Fits a table of features.
 #[pyfunction]
 #[pyo3(signature = (x, *, spec, columns=None, views=vec![], codes=None, class_names=vec![], values=None,
-                    sample_weight=None, n_threads=None, callback=None))]
+                    sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None))]
 pub fn fit(
     py: Python<'_>,
     x: PyReadonlyArray2<'_, f64>,
@@ -107,6 +108,8 @@ pub fn fit(
     class_names: Vec<String>,
     values: Option<PyReadonlyArray1<'_, f64>>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    region_labels: Option<Vec<usize>>,
+    memberships: Option<PyReadonlyArray2<'_, f64>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
@@ -114,13 +117,16 @@ pub fn fit(
     let data = convert::dataset(&x, columns, views)?;
     let target = convert::target(codes, class_names, values)?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    run(py, n_threads, callback, move |observer| mercer::train(&data, &target, weight.as_deref(), &spec, observer))
+    let regions = regions(region_labels, memberships)?;
+    run(py, n_threads, callback, move |observer| {
+        placed(Prepared::from_table(&data, &target, weight.as_deref(), &spec)?, regions)?.fit(&spec, observer)
+    })
 }
 
 /// Fits ready-made Gram matrices of shape (n, n, M), kernel axis last.
 #[pyfunction]
-#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, sample_weight=None, n_threads=None,
-                    callback=None))]
+#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, sample_weight=None,
+                    region_labels=None, memberships=None, n_threads=None, callback=None))]
 pub fn fit_precomputed(
     py: Python<'_>,
     stack: PyReadonlyArray3<'_, f64>,
@@ -129,6 +135,8 @@ pub fn fit_precomputed(
     class_names: Vec<String>,
     values: Option<PyReadonlyArray1<'_, f64>>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    region_labels: Option<Vec<usize>>,
+    memberships: Option<PyReadonlyArray2<'_, f64>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
@@ -136,9 +144,26 @@ pub fn fit_precomputed(
     let target = convert::target(codes, class_names, values)?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
     let stack = HeldStack::new(&stack)?;
+    let regions = regions(region_labels, memberships)?;
     run(py, n_threads, callback, move |observer| {
-        mercer::train_precomputed(stack.view(), &target, weight.as_deref(), &spec, observer)
+        placed(Prepared::from_stack(stack.view(), &target, weight.as_deref(), &spec)?, regions)?.fit(&spec, observer)
     })
+}
+
+/// Regions that the user gave.
+fn regions(
+    labels: Option<Vec<usize>>,
+    memberships: Option<PyReadonlyArray2<'_, f64>>,
+) -> PyResult<Option<Regions>> {
+    let memberships = memberships.map(|m| convert::matrix(&m)).transpose()?;
+    Ok(labels.map(Regions::Labels).or(memberships.map(Regions::Memberships)))
+}
+
+fn placed(prepared: Prepared, regions: Option<Regions>) -> mercer::Result<Prepared> {
+    match regions {
+        Some(regions) => prepared.with_regions(regions),
+        None => Ok(prepared),
+    }
 }
 
 /// A stack that stays alive for as long as a worker reads it, without the copy that could double the memory of a fit.

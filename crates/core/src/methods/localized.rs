@@ -267,7 +267,8 @@ impl Prepared {
     fn regions_without_kernel(&self, spec: &TrainSpec) -> Result<Option<Placed>> {
         let without = |memberships, placement| Placed { memberships, placement, functions: vec![], kernels: vec![] };
         if let Some(column) = spec.method.region_column() {
-            let Some((name, raw)) = self.region_column.as_ref().filter(|(name, _)| name == column) else {
+            let Some(RegionColumn { name, values: raw, .. }) = self.region_column.as_ref().filter(|c| c.asked == column)
+            else {
                 let expected = format!("the column that the data were prepared for, not `{column}`");
                 return Err(Error::param("regions", expected, "another"));
             };
@@ -400,13 +401,25 @@ impl Built {
     }
 }
 
-/// The values of the column that says the region.
-pub(super) fn region_column(data: &Dataset, name: &str) -> Result<(String, Vec<f64>)> {
-    let Some(at) = data.columns().iter().position(|c| c == name) else {
-        let listed = data.columns().iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-        return Err(Error::param("regions", format!("a column of the data ({listed})"), format!("`{name}`")));
-    };
-    Ok((name.to_string(), data.features().column(at)))
+/// The column that says the region.
+pub(super) struct RegionColumn {
+    /// As the request names it.
+    asked: String,
+    name: String,
+    values: Vec<f64>,
+}
+
+impl RegionColumn {
+    /// By its name, or its number, 1 the first.
+    pub fn of(data: &Dataset, asked: &str) -> Result<Self> {
+        let columns = data.columns();
+        let numbered = || asked.parse::<usize>().ok().and_then(|k| k.checked_sub(1)).filter(|&k| k < columns.len());
+        let Some(at) = columns.iter().position(|c| c == asked).or_else(numbered) else {
+            let listed = columns.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+            return Err(Error::param("regions", format!("a column of the data ({listed})"), format!("`{asked}`")));
+        };
+        Ok(Self { asked: asked.into(), name: columns[at].clone(), values: data.features().column(at) })
+    }
 }
 
 fn check_memberships(m: &Matrix) -> Result<()> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{
     GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
-    localized::{Regions, region_column},
+    localized::{RegionColumn, Regions},
     samples::{MachineTask, Samples},
     single,
     smkl::collapse_warning,
@@ -55,7 +55,7 @@ pub struct Prepared {
     terms_of: TrainSpec,
     /// Regions that the user gave, or the values of the column that says them.
     pub(super) regions: Option<Regions>,
-    pub(super) region_column: Option<(String, Vec<f64>)>,
+    pub(super) region_column: Option<RegionColumn>,
     warnings: Vec<String>,
     began: Instant,
 }
@@ -84,7 +84,7 @@ impl Prepared {
         let grams = GramSet::from_table(scaled.features(), &kernels, &options)?;
         let input = Input::Table { columns: data.columns().to_vec(), standardizer, kernels };
         let table = Some(scaled.features().clone());
-        let region_column = spec.method.region_column().map(|name| region_column(&data, name)).transpose()?;
+        let region_column = spec.method.region_column().map(|name| RegionColumn::of(&data, name)).transpose()?;
         let (terms_of, regions) = (spec.clone(), None);
         Ok(Self { samples, grams, input, table, budget, terms_of, regions, region_column, warnings, began })
     }

@@ -329,7 +329,8 @@ fn scaled_terms_are_what_they_say_in_every_storage() {
         for room in [1u64 << 30, 0] {
             let local = LocalizedGramSet::cross(base, &c, Budget { bytes: room });
             assert_eq!(local.n_terms(), 3 * kernels);
-            let theta: Vec<f64> = (0..local.n_terms()).map(|t| f64::from(u8::from(t % 3 != 1)) * (1.0 + t as f64)).collect();
+            let theta: Vec<f64> =
+                (0..local.n_terms()).map(|t| f64::from(u8::from(t % 3 != 1)) * (1.0 + t as f64)).collect();
             let (combined, forms) = (local.combine(&theta), local.quad_forms(&v));
             let mut sum = Matrix::zeros(n, n);
             for t in 0..local.n_terms() {
@@ -486,7 +487,8 @@ fn regions_from_a_column_are_those_given_by_labels() {
         // Regions are numbered by the order of the values.
         let labels = (0..60).map(|i| [1, 0, 2][i % 3]).collect();
         let prepared = Prepared::from_table(&x, &y, None, &spec(named(method))).unwrap();
-        let by_label = prepared.with_regions(Regions::Labels(labels)).unwrap().fit(&spec(named(method)), &mut Silent).unwrap();
+        let by_label =
+            prepared.with_regions(Regions::Labels(labels)).unwrap().fit(&spec(named(method)), &mut Silent).unwrap();
         assert_eq!(by_column.machines[0].weights, by_label.machines[0].weights, "{method}");
         let c = by_column.memberships(NewRows::Table(&x), None).unwrap();
         assert_eq!(c[0].row(1), [1.0, 0.0, 0.0]);
@@ -494,7 +496,10 @@ fn regions_from_a_column_are_those_given_by_labels() {
         strange[(2, 19)] = 8.0;
         let strange = Dataset::new(strange, x.columns().to_vec()).unwrap();
         let message = by_column.decision(&strange).unwrap_err().to_string();
-        assert!(message.contains("x20") && message.contains("row 3 has 8") && message.contains("-1, 3.5, 7"), "{message}");
+        assert!(
+            message.contains("x20") && message.contains("row 3 has 8") && message.contains("-1, 3.5, 7"),
+            "{message}"
+        );
     }
 }
 
@@ -562,7 +567,9 @@ fn stored_functions_are_the_ones_that_were_certified() {
             let f = model.decision(&x).unwrap();
             let machine = &model.machines[0];
             let mut free = 0;
-            for (&i, a) in machine.support.iter().zip(&machine.dual_coef).filter(|(_, a)| a.abs() > 0.02 && a.abs() < 0.98) {
+            for (&i, a) in
+                machine.support.iter().zip(&machine.dual_coef).filter(|(_, a)| a.abs() > 0.02 && a.abs() < 0.98)
+            {
                 let margin = f[(i, 0)] * if labels[i] == 1 { 1.0 } else { -1.0 };
                 assert!((margin - 1.0).abs() < 2e-2, "{method} {kernels}: row {i} with {a} at {margin}");
                 free += 1;
@@ -576,12 +583,21 @@ fn stored_functions_are_the_ones_that_were_certified() {
 fn a_linear_gate_is_the_gate_of_the_linear_kernel() {
     let (x, y) = synthetic::four_gaussians(80, 3);
     let (new, _) = synthetic::four_gaussians(30, 4);
-    let with = |text: &str| MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 };
-    let spec = |method| TrainSpec { method, kernels: "rbf(1), linear on all".into(), normalize: Normalize::None, ..TrainSpec::default() };
+    let with =
+        |text: &str| MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 };
+    let spec = |method| TrainSpec {
+        method,
+        kernels: "rbf(1), linear on all".into(),
+        normalize: Normalize::None,
+        ..TrainSpec::default()
+    };
     // Kernel 2 of the bank, and a kernel of the gate's own.
     let (own, base) = (fit(&x, &y, &spec(with("linear on all"))), fit(&x, &y, &spec(with("2"))));
     assert!(close(primal(&own), primal(&base), 1e-9));
-    let (a, b) = (own.local_weights(NewRows::Table(&new), None).unwrap(), base.local_weights(NewRows::Table(&new), None).unwrap());
+    let (a, b) = (
+        own.local_weights(NewRows::Table(&new), None).unwrap(),
+        base.local_weights(NewRows::Table(&new), None).unwrap(),
+    );
     assert!(farthest(a[0].data(), b[0].data()) < 1e-9);
     // Its argument is linear: log η_1/η_2 at the mean of two rows is the mean of the two.
     let log_odds = |m: &Matrix, i: usize| (m[(i, 0)] / m[(i, 1)]).ln();
@@ -625,10 +641,16 @@ fn every_convex_fit_is_certified() {
                 let losses = [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
                 let loss = losses[(l + p as usize) % 4];
                 let c = fit(&x, &y, &TrainSpec { loss: Some(loss), ..spec(clmkl(l, level, p)) }).certificate();
-                assert!(c.status == Status::Optimal && c.gap <= 1e-3 && c.dual <= c.primal, "p {p} l {l} {loss:?}: {c:?}");
+                assert!(
+                    c.status == Status::Optimal && c.gap <= 1e-3 && c.dual <= c.primal,
+                    "p {p} l {l} {loss:?}: {c:?}"
+                );
                 let loss = [LossName::EpsilonInsensitive, LossName::Squared][l % 2];
                 let c = fit(&u, &v, &TrainSpec { loss: Some(loss), ..spec(clmkl(l, level, p)) }).certificate();
-                assert!(c.status == Status::Optimal && c.gap <= 1e-3 && c.dual <= c.primal, "p {p} l {l} {loss:?}: {c:?}");
+                assert!(
+                    c.status == Status::Optimal && c.gap <= 1e-3 && c.dual <= c.primal,
+                    "p {p} l {l} {loss:?}: {c:?}"
+                );
             }
         }
     }
@@ -674,7 +696,11 @@ fn gradients_are_finite_differences() {
                 };
                 let h = 1e-5;
                 let difference = (value(h) - value(-h)) / (2.0 * h);
-                assert!((difference - at.gradient[k]).abs() < 1e-4 * scale, "{name} {k}: {difference} {}", at.gradient[k]);
+                assert!(
+                    (difference - at.gradient[k]).abs() < 1e-4 * scale,
+                    "{name} {k}: {difference} {}",
+                    at.gradient[k]
+                );
             }
         });
     }
@@ -685,10 +711,18 @@ fn learned_gates_come_to_rest_and_the_objective_never_rises() {
     let (x, y) = synthetic::four_gaussians(80, 5);
     let (u, v) = synthetic::sinc(60, 0.1, 5).unwrap();
     let sigmoid = MethodSpec::Lmkl { gate: GateName::Sigmoid, gate_kernel: None, n_init: 1, seed: 0 };
-    let linear = MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some("linear on all".into()), n_init: 1, seed: 0 };
+    let linear =
+        MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some("linear on all".into()), n_init: 1, seed: 0 };
     for method in [named("lmkl"), sigmoid, linear, glmkl(3, 1.0), glmkl(3, 2.0), glmkl(2, 4.0), named("gsmkl")] {
-        for loss in [LossName::Hinge, LossName::Logistic, LossName::SquaredHinge, LossName::EpsilonInsensitive, LossName::Squared] {
-            let (data, target) = if loss == LossName::EpsilonInsensitive || loss == LossName::Squared { (&u, &v) } else { (&x, &y) };
+        for loss in [
+            LossName::Hinge,
+            LossName::Logistic,
+            LossName::SquaredHinge,
+            LossName::EpsilonInsensitive,
+            LossName::Squared,
+        ] {
+            let (data, target) =
+                if loss == LossName::EpsilonInsensitive || loss == LossName::Squared { (&u, &v) } else { (&x, &y) };
             let spec = TrainSpec {
                 method: method.clone(),
                 kernels: "rbf(0.3|1|3), linear on all".into(),
@@ -712,7 +746,11 @@ fn more_starts_are_never_worse() {
     let (x, y) = synthetic::four_gaussians(60, 6);
     let at = |n_init| {
         let method = MethodSpec::Glmkl { n_groups: 4, p: 2.0, groups: None, n_init, seed: 3 };
-        primal(&fit(&x, &y, &TrainSpec { method, kernels: "rbf(0.3|1|3), linear on all, each".into(), ..TrainSpec::default() }))
+        primal(&fit(
+            &x,
+            &y,
+            &TrainSpec { method, kernels: "rbf(0.3|1|3), linear on all, each".into(), ..TrainSpec::default() },
+        ))
     };
     assert!(at(4) <= at(1));
 }
@@ -722,7 +760,8 @@ fn more_starts_are_never_worse() {
 #[test]
 fn several_classes_share_regions_and_files_keep_every_bit() {
     let mut rng = Rng::new(12);
-    let rows: Vec<f64> = (0..90).flat_map(|i| [f64::from(i % 3) + 0.5 * rng.normal(), f64::from(i % 2) + 0.5 * rng.normal()]).collect();
+    let rows: Vec<f64> =
+        (0..90).flat_map(|i| [f64::from(i % 3) + 0.5 * rng.normal(), f64::from(i % 2) + 0.5 * rng.normal()]).collect();
     let x = Dataset::new(Matrix::new(90, 2, rows).unwrap(), vec![]).unwrap();
     let y = Target::classes(&(0..90).map(|i| ["a", "b", "c"][i % 3]).collect::<Vec<_>>());
     for method in ["clmkl", "hlmkl", "lmkl", "glmkl", "gsmkl"] {
@@ -756,7 +795,11 @@ fn several_classes_share_regions_and_files_keep_every_bit() {
 fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
     let (x, y) = synthetic::four_gaussians(150, 3);
     for method in ["clmkl", "hlmkl", "lmkl", "glmkl", "gsmkl"] {
-        let spec = TrainSpec { method: named(method), kernels: "rbf(0.3|1|3), linear on all, each".into(), ..TrainSpec::default() };
+        let spec = TrainSpec {
+            method: named(method),
+            kernels: "rbf(0.3|1|3), linear on all, each".into(),
+            ..TrainSpec::default()
+        };
         let bits = |n| threads::install(Some(n), || fit(&x, &y, &spec).decision(&x).unwrap());
         assert_eq!(bits(1), bits(3), "{method}");
     }
@@ -766,14 +809,16 @@ fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
 fn tiny_and_one_class_groups_are_handled() {
     let (x, y) = synthetic::four_gaussians(30, 1);
     for method in [glmkl(15, 4.0), glmkl(30, 2.0), clmkl(30, Some(Evenness::HARD), 1.0), clmkl(12, None, 2.0)] {
-        let spec = TrainSpec { method: method.clone(), kernels: "rbf(1|3), linear on all".into(), ..TrainSpec::default() };
+        let spec =
+            TrainSpec { method: method.clone(), kernels: "rbf(1|3), linear on all".into(), ..TrainSpec::default() };
         let model = fit(&x, &y, &spec);
         assert!(model.decision(&x).unwrap().data().iter().all(|f| f.is_finite()), "{method:?}");
     }
     // A region of one class only.
     let Target::Classes { labels, .. } = &y else { unreachable!() };
     for method in ["hlmkl", "glmkl", "gsmkl"] {
-        let spec = TrainSpec { method: named(method), kernels: "rbf(1|3), linear on all".into(), ..TrainSpec::default() };
+        let spec =
+            TrainSpec { method: named(method), kernels: "rbf(1|3), linear on all".into(), ..TrainSpec::default() };
         let prepared = Prepared::from_table(&x, &y, None, &spec).unwrap();
         let model = prepared.with_regions(Regions::Labels(labels.clone())).unwrap().fit(&spec, &mut Silent).unwrap();
         assert!(model.decision(&x).unwrap().data().iter().all(|f| f.is_finite()), "{method}");
@@ -786,7 +831,8 @@ fn rows_of_weight_zero_are_as_good_as_absent() {
     let keep: Vec<usize> = (0..60).filter(|i| i % 5 != 0).collect();
     let weight: Vec<f64> = (0..60).map(|i| f64::from(u8::from(i % 5 != 0))).collect();
     for method in ["clmkl", "lmkl", "glmkl"] {
-        let spec = TrainSpec { method: named(method), kernels: "rbf(0.3|1|3), linear on all".into(), ..TrainSpec::default() };
+        let spec =
+            TrainSpec { method: named(method), kernels: "rbf(0.3|1|3), linear on all".into(), ..TrainSpec::default() };
         let with = mercer::train(&x, &y, Some(&weight), &spec, &mut Silent).unwrap();
         let without = fit(&x.select(&keep), &y.select(&keep), &spec);
         assert_eq!(with.decision(&x).unwrap(), without.decision(&x).unwrap(), "{method}");
@@ -808,7 +854,8 @@ fn what_cannot_be_is_refused_in_words() {
     refused(spec(glmkl(3, 0.9)), "`p`");
     refused(spec(glmkl(0, 2.0)), "n_groups");
     refused(TrainSpec { group_by: GroupBy::Scope, ..spec(named("lmkl")) }, "group_by");
-    let gate = |text: &str| MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 };
+    let gate =
+        |text: &str| MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 };
     refused(spec(gate("99")), "gate_kernel");
     refused(spec(gate("rfb(1)")), "rfb");
     let mut column = named("hlmkl");

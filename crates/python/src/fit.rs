@@ -151,10 +151,7 @@ pub fn fit_precomputed(
 }
 
 /// Regions that the user gave.
-fn regions(
-    labels: Option<Vec<usize>>,
-    memberships: Option<PyReadonlyArray2<'_, f64>>,
-) -> PyResult<Option<Regions>> {
+fn regions(labels: Option<Vec<usize>>, memberships: Option<PyReadonlyArray2<'_, f64>>) -> PyResult<Option<Regions>> {
     let memberships = memberships.map(|m| convert::matrix(&m)).transpose()?;
     Ok(labels.map(Regions::Labels).or(memberships.map(Regions::Memberships)))
 }

@@ -20,7 +20,7 @@ use super::evaluate::{Point, Problem, Run, active, solve_at, spread};
 use crate::{
     Error, Result,
     data::Rng,
-    linalg::Matrix,
+    linalg::{Matrix, dot},
     localize::LocalizedGramSet,
     machine::{Solution, Stop},
     model::Fit,
@@ -34,6 +34,9 @@ const DECREASE: f64 = 1e-4;
 const TRIALS: usize = 25;
 /// Largest change of a gate's argument in one step.
 const LONGEST: f64 = 1.0;
+/// Where V has kinks: how far apart, in the gate's arguments, gradients may be taken to count as one, and how many.
+const NEARBY: f64 = 1e-2;
+const BUNDLE: usize = 24;
 
 /// A solved gate.
 #[derive(Clone)]
@@ -180,10 +183,28 @@ fn descend(
         if steps > problem.max_iter {
             return Ok((now, Status::MaxIterations));
         }
+        if decrease <= 0.01 * tol * size {
+            // No progress and yet a slope: V may have a kink here.
+            match around_kink(problem, gate, &at, &now, accuracy, 0.1 * tol * size)? {
+                Kink::Stationary(slope) if shut => {
+                    run.record_values(now.value.min(lowest), f64::NAN, slope / size, active_gates(&now.gates));
+                    return Ok((now, Status::Stationary));
+                }
+                Kink::Lower(step, point) => {
+                    decrease = now.value - point.value;
+                    history.clear();
+                    at = add(&at, 1.0, &step);
+                    now = *point;
+                    continue;
+                }
+                _ => {}
+            }
+        }
         let next = loop {
             let scaling = gate.scaling(&now.parameters, &now.gradient);
             let direction = history.direction(&now.direction, scaling.as_deref());
-            if let Some(found) = search(problem, gate, &at, &now, &direction, accuracy)? {
+            let reach = (LONGEST, TRIALS);
+            if let Some(found) = search(problem, gate, (&at, &now), &direction, accuracy, reach, &mut |_, _| {})? {
                 break Some(found);
             }
             if !history.is_empty() {
@@ -213,14 +234,15 @@ fn descend(
     }
 }
 
-/// A point along `direction` where V has fallen enough, and the step to it.
+/// A point along `direction` where V has fallen enough, and the step to it; `failed` sees the points where it has not.
 fn search(
     problem: &Problem<'_>,
     gate: &dyn Gate,
-    at: &Element,
-    now: &Gated,
+    (at, now): (&Element, &Gated),
     direction: &Element,
     accuracy: f64,
+    (longest, trials): (f64, usize),
+    failed: &mut dyn FnMut(f64, &Gated),
 ) -> Result<Option<(Element, Gated)>> {
     let slope = inner(&now.direction, direction);
     let reach = gate.largest_argument(direction);
@@ -228,8 +250,8 @@ fn search(
         return Ok(None);
     }
     let start = now.duals();
-    let mut length = (LONGEST / reach).min(1.0);
-    for _ in 0..TRIALS {
+    let mut length = (longest / reach).min(if trials == TRIALS { 1.0 } else { f64::INFINITY });
+    for _ in 0..trials {
         let trial = add(at, length, direction);
         let point = visit(problem, gate, trial, accuracy, Some(&start))?;
         if point.value <= now.value + DECREASE * length * slope && point.value < now.value {
@@ -237,12 +259,82 @@ fn search(
             step.scale(length);
             return Ok(Some((step, point)));
         }
+        failed(length * reach, &point);
         // The parabola through V, its slope and the trial, kept within [0.1, 0.5].
         let bend = point.value - now.value - length * slope;
         let ideal = if bend > 0.0 { -slope * length * length / (2.0 * bend) } else { 0.5 * length };
         length = ideal.clamp(0.1 * length, 0.5 * length);
     }
     Ok(None)
+}
+
+/// What gradients around a point say.
+enum Kink {
+    /// Some mean of gradients nearby is nothing (its largest entry is returned): stationary in the sense of Goldstein.
+    Stationary(f64),
+    /// A step that lowers V.
+    Lower(Element, Box<Gated>),
+    /// Neither was found.
+    Unclear,
+}
+
+/// V is a maximum over multipliers, and where these are not unique it has a kink: no single gradient vanishes there. Their shortest mean
+/// does, or points down; every trial that fails adds the gradient it found.
+fn around_kink(
+    problem: &Problem<'_>,
+    gate: &dyn Gate,
+    at: &Element,
+    now: &Gated,
+    accuracy: f64,
+    small: f64,
+) -> Result<Kink> {
+    let mut gradients = vec![now.direction.clone()];
+    while gradients.len() < BUNDLE {
+        let mut mean = shortest_mean(&gradients);
+        let slope = mean.image.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+        if slope <= small {
+            return Ok(Kink::Stationary(slope));
+        }
+        mean.scale(-1.0);
+        let before = gradients.len();
+        let mut note = |distance: f64, point: &Gated| {
+            if distance <= NEARBY {
+                gradients.push(point.direction.clone());
+            }
+        };
+        if let Some((step, point)) = search(problem, gate, (at, now), &mean, accuracy, (NEARBY, 3), &mut note)? {
+            return Ok(Kink::Lower(step, Box::new(point)));
+        }
+        if gradients.len() == before {
+            break;
+        }
+    }
+    Ok(Kink::Unclear)
+}
+
+/// The shortest vector in the convex hull, by moving weight between the two vectors that gain most.
+fn shortest_mean(vectors: &[Element]) -> Element {
+    let count = vectors.len();
+    let products: Vec<Vec<f64>> = vectors.iter().map(|x| vectors.iter().map(|y| inner(x, y)).collect()).collect();
+    let mut share = vec![0.0; count];
+    share[0] = 1.0;
+    for _ in 0..100 * count {
+        let along: Vec<f64> = products.iter().map(|row| dot(row, &share)).collect();
+        let low = (0..count).fold(0, |b, i| if along[i] < along[b] { i } else { b });
+        let used = (0..count).filter(|&i| share[i] > 0.0);
+        let high = used.reduce(|b, i| if along[i] > along[b] { i } else { b }).unwrap_or(low);
+        let bend = products[low][low] + products[high][high] - 2.0 * products[low][high];
+        let gain = along[high] - along[low];
+        if gain <= 1e-14 * along[high].abs() || bend <= 0.0 {
+            break;
+        }
+        let moved = (gain / bend).min(share[high]);
+        share[high] -= moved;
+        share[low] += moved;
+    }
+    let mut out = vectors[0].clone();
+    out.scale(share[0]);
+    vectors.iter().zip(&share).skip(1).filter(|(_, s)| **s > 0.0).fold(out, |out, (v, s)| add(&out, *s, v))
 }
 
 /// Kernels with a gate above 10⁻⁶ of the largest somewhere.

@@ -267,7 +267,8 @@ impl Prepared {
     fn regions_without_kernel(&self, spec: &TrainSpec) -> Result<Option<Placed>> {
         let without = |memberships, placement| Placed { memberships, placement, functions: vec![], kernels: vec![] };
         if let Some(column) = spec.method.region_column() {
-            let Some(RegionColumn { name, values: raw, .. }) = self.region_column.as_ref().filter(|c| c.asked == column)
+            let Some(RegionColumn { name, values: raw, .. }) =
+                self.region_column.as_ref().filter(|c| c.asked == column)
             else {
                 let expected = format!("the column that the data were prepared for, not `{column}`");
                 return Err(Error::param("regions", expected, "another"));

@@ -12,6 +12,18 @@ from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._gram import gram
 from mercer._input import GramView
 from mercer._io import load
+from mercer._local import (
+    CLMKLClassifier,
+    CLMKLRegressor,
+    GLMKLClassifier,
+    GLMKLRegressor,
+    GSMKLClassifier,
+    GSMKLRegressor,
+    HLMKLClassifier,
+    HLMKLRegressor,
+    LMKLClassifier,
+    LMKLRegressor,
+)
 from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._mercer import version as _version
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
@@ -25,9 +37,19 @@ __all__ = [
     "AlignFMKLRegressor",
     "AlignMKLClassifier",
     "AlignMKLRegressor",
+    "CLMKLClassifier",
+    "CLMKLRegressor",
+    "GLMKLClassifier",
+    "GLMKLRegressor",
     "GMKLClassifier",
     "GMKLRegressor",
+    "GSMKLClassifier",
+    "GSMKLRegressor",
     "GramView",
+    "HLMKLClassifier",
+    "HLMKLRegressor",
+    "LMKLClassifier",
+    "LMKLRegressor",
     "LpMKLClassifier",
     "LpMKLRegressor",
     "SMKLClassifier",

@@ -96,6 +96,7 @@ class MKLBase(BaseEstimator):
             "sample_weight": data.weight,
             "n_threads": _params.n_threads(self.n_jobs),
             "callback": self._progress(),
+            **self._given(X, data),
         }
         if precomputed or parts is not None:
             model = _mercer.fit_precomputed(data.X, **told)
@@ -118,6 +119,10 @@ class MKLBase(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _given(self, X: Any, data: _input.Training) -> dict[str, Any]:
+        """What else the native `fit` is told about the rows."""
+        return {}
 
     def _request(self) -> dict[str, Any]:
         """The core's `TrainSpec`, less what depends on y."""
@@ -187,19 +192,24 @@ class MKLBase(BaseEstimator):
         self.warnings_ = info["warnings"]
         self.C_ = info["spec"]["c"]
 
-    def _decision(self, X: Any) -> np.ndarray:
-        """Decision values, (rows, machines)."""
+    def _rows(self, X: Any) -> dict[str, Any]:
+        """New rows as the native model takes them: a table, or kernel values (`block`)."""
         check_is_fitted(self, "_model")
-        threads = _params.n_threads(self.n_jobs)
+        told = {"n_threads": _params.n_threads(self.n_jobs)}
         parts = to_parts(self.kernels)
         if parts is not None and hasattr(self, "_train_rows"):
             _, stack = computed(parts, X, self._train_rows, self.n_jobs)
-            return self._model.decision_precomputed(_input.finite(stack), threads)
+            return told | {"block": _input.finite(stack)}
         if self._input_kind == "precomputed":
-            return self._model.decision_precomputed(_input.read_block(self, X), threads)
+            return told | {"block": _input.read_block(self, X)}
         rows, texts, views, extras = _input.read_features(self, X)
         columns = self._columns[: len(self._columns) - self._n_texts]
-        return self._model.decision(rows, columns, threads, texts, views, extras.told())
+        return told | {"x": rows, "columns": columns, "texts": texts, "views": views, "extras": extras.told()}
+
+    def _decision(self, X: Any) -> np.ndarray:
+        """Decision values, (rows, machines)."""
+        rows = self._rows(X)
+        return self._model.decision_precomputed(**rows) if "block" in rows else self._model.decision(**rows)
 
     def _machine_labels(self) -> list[Any]:
         """Column heads for one column per weight vector."""
@@ -213,7 +223,8 @@ class MKLBase(BaseEstimator):
         except ImportError as e:
             raise ImportError("weights_frame() needs pandas: pip install pandas") from e
         index = pd.Index(self.kernel_names_, name="kernel")
-        return pd.DataFrame(np.atleast_2d(self.kernel_weights_).T, index=index, columns=self._machine_labels())
+        vectors = np.reshape(self.kernel_weights_, (-1, len(self.kernel_names_)))
+        return pd.DataFrame(vectors.T, index=index, columns=self._machine_labels())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model file; `mercer.load` and the program `mercer` read it."""

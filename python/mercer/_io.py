@@ -15,6 +15,18 @@ from mercer import _mercer
 from mercer._align import AlignFMKLClassifier, AlignFMKLRegressor, AlignMKLClassifier, AlignMKLRegressor
 from mercer._base import MKLBase
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
+from mercer._local import (
+    CLMKLClassifier,
+    CLMKLRegressor,
+    GLMKLClassifier,
+    GLMKLRegressor,
+    GSMKLClassifier,
+    GSMKLRegressor,
+    HLMKLClassifier,
+    HLMKLRegressor,
+    LMKLClassifier,
+    LMKLRegressor,
+)
 from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
 from mercer._smkl import SMKLClassifier, SMKLRegressor
@@ -29,6 +41,11 @@ ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
     "align": {"classification": AlignMKLClassifier, "regression": AlignMKLRegressor},
     "alignf": {"classification": AlignFMKLClassifier, "regression": AlignFMKLRegressor},
     "smkl": {"classification": SMKLClassifier, "regression": SMKLRegressor},
+    "clmkl": {"classification": CLMKLClassifier, "regression": CLMKLRegressor},
+    "hlmkl": {"classification": HLMKLClassifier, "regression": HLMKLRegressor},
+    "lmkl": {"classification": LMKLClassifier, "regression": LMKLRegressor},
+    "glmkl": {"classification": GLMKLClassifier, "regression": GLMKLRegressor},
+    "gsmkl": {"classification": GSMKLClassifier, "regression": GSMKLRegressor},
 }
 
 
@@ -43,9 +60,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _mercer.Model.load(path)
     info = json.loads(model.info())
     spec = info["spec"]
-    kind = ESTIMATORS.get(spec["method"]["name"], {}).get(info["task"])
+    method = "hlmkl" if spec["method"].get("evenness") == "hard" else spec["method"]["name"]
+    kind = ESTIMATORS.get(method, {}).get(info["task"])
     if kind is None:
-        method = spec["method"]["name"]
         raise ValueError(f"{os.fspath(path)}: no estimator here for method {method!r} and {info['task']}")
     stored = parameters(spec) | ({"kernels": "precomputed"} if info["input"] == "precomputed" else {})
     estimator = kind(**{name: value for name, value in stored.items() if name in kind._get_param_names()})
@@ -88,7 +105,7 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "preprocess": {"": None},
 }
 #: A null is a default of ours, unless None is a value users can give.
-_OPTIONAL = ("epsilon", "memory")
+_OPTIONAL = ("epsilon", "memory", "evenness", "v", "cluster_kernel", "gate_kernel", "regions", "groups")
 
 
 def parameters(spec: dict[str, Any]) -> dict[str, Any]:

@@ -39,8 +39,25 @@ class Model:
         texts: Sequence[tuple[str, Sequence[str]]] = ...,
         views: Sequence[tuple[str, int, int]] = ...,
         extras: dict[str, Any] | None = None,
+        memberships: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]: ...
-    def decision_precomputed(self, block: NDArray[np.float64], n_threads: int | None = None) -> NDArray[np.float64]: ...
+    def decision_precomputed(
+        self,
+        block: NDArray[np.float64],
+        n_threads: int | None = None,
+        memberships: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]: ...
+    def places(
+        self,
+        x: NDArray[np.float64] | None = None,
+        block: NDArray[np.float64] | None = None,
+        columns: Sequence[str] | None = None,
+        n_threads: int | None = None,
+        texts: Sequence[tuple[str, Sequence[str]]] = ...,
+        views: Sequence[tuple[str, int, int]] = ...,
+        extras: dict[str, Any] | None = None,
+        memberships: NDArray[np.float64] | None = None,
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]: ...
     def decide(self, decision: NDArray[np.float64]) -> NDArray[Any]: ...
     def class_scores(self, decision: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def probabilities(self, decision: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -62,6 +79,8 @@ def fit(
     class_names: Sequence[str] = ...,
     values: NDArray[np.float64] | None = None,
     sample_weight: NDArray[np.float64] | None = None,
+    region_labels: Sequence[int] | None = None,
+    memberships: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
     callback: _Callback | None = None,
 ) -> Model: ...
@@ -73,6 +92,8 @@ def fit_precomputed(
     class_names: Sequence[str] = ...,
     values: NDArray[np.float64] | None = None,
     sample_weight: NDArray[np.float64] | None = None,
+    region_labels: Sequence[int] | None = None,
+    memberships: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
     callback: _Callback | None = None,
 ) -> Model: ...

@@ -7,13 +7,13 @@ use mercer::{
     TrainSpec,
     data::{Missing, csv::TaskHint},
     kernels::{Indefinite, Normalize},
-    methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
+    methods::{ClassWeight, GateName, GroupBy, LossName, Solver, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
 use crate::values::{
-    Setting, Span, bytes, class_weight, exponent, named, named_file, positive, setting, span, task, threads,
+    Setting, Span, bytes, class_weight, evenness, exponent, named, named_file, positive, setting, span, task, threads,
 };
 
 const EXIT_CODES: &str = "\
@@ -104,13 +104,14 @@ pub struct FitArgs {
     #[arg(short = 'C', long = "cost", default_value_t = Setting::Given(TrainSpec::default().c), value_name = "C",
         value_parser = setting, help_heading = "Method")]
     pub c: Setting,
-    /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]
+    /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]; clmkl, hlmkl: the same in each region
     #[arg(long, value_parser = setting, help_heading = "Method")]
     pub v: Option<Setting>,
     /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT", help_heading = "Method")]
     pub kernels: Option<String>,
-    /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]
+    /// lp, clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
+    /// glmkl: norm of a group's weights [default: 4]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,
     /// gmkl, lp: road to the optimum; the last two for p = 1 [default: auto]
@@ -126,9 +127,36 @@ pub struct FitArgs {
     /// Folds of the cross-validation: single, and C or v left to `auto` [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
-    /// Seed of those folds [default: 0]
+    /// Seed of folds, clustering and random starts [default: 0]
     #[arg(long, help_heading = "Method")]
     pub seed: Option<u64>,
+    /// clmkl, hlmkl: regions that clustering finds [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Localized")]
+    pub n_clusters: Option<usize>,
+    /// clmkl: average evenness of memberships, or `hard` [default: the middle of the reachable range]
+    #[arg(long, value_name = "E", value_parser = evenness, help_heading = "Localized")]
+    pub evenness: Option<Value>,
+    /// clmkl, hlmkl: kernel to cluster with, in the kernel language or by its number [default: the average]
+    #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
+    pub cluster_kernel: Option<String>,
+    /// clmkl, hlmkl: column that says the region, instead of clustering
+    #[arg(long, value_name = "COL", help_heading = "Localized")]
+    pub regions: Option<String>,
+    /// glmkl, gsmkl: groups that clustering finds [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Localized")]
+    pub n_groups: Option<usize>,
+    /// glmkl, gsmkl: column that says the group, instead of clustering
+    #[arg(long, value_name = "COL", help_heading = "Localized")]
+    pub groups: Option<String>,
+    /// lmkl: form of the gate [default: softmax]
+    #[arg(long, value_parser = named::<GateName>(&["softmax", "sigmoid"]), help_heading = "Localized")]
+    pub gate: Option<GateName>,
+    /// lmkl: kernel in whose feature space the gate is linear [default: the average]
+    #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
+    pub gate_kernel: Option<String>,
+    /// Starts: of the clustering (clmkl, hlmkl) [default: 10] or of the gate (lmkl, glmkl, gsmkl) [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Localized")]
+    pub n_init: Option<usize>,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
     #[arg(long, help_heading = "Method", value_parser = named::<LossName>(
         &["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared"]))]
@@ -418,6 +446,8 @@ mod tests {
             ("--task", "auto classify regress"),
             ("--missing", "refuse zero mean"),
             ("--indefinite", "refuse shift clip flip"),
+            ("--gate", "softmax sigmoid"),
+            ("--evenness", "0.5 hard"),
         ];
         for (flag, names) in choices {
             for name in names.split(' ') {

@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use mercer::{
     Model,
-    model::{Certificate, Input, Scheme, Task},
+    localize::Placement,
+    model::{Certificate, Input, Localized, Scheme, Task},
     report::{self, MethodRow, WeightPanel, significant, table},
 };
 use serde_json::{Value, json};
@@ -21,7 +22,10 @@ pub fn method(model: &Model) -> String {
         Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), |x| x.to_string()),
         other => other.to_string(),
     };
-    let parameters = method.iter().filter(|(key, _)| *key != "name").map(|(k, v)| format!(" {k}={}", plain(v)));
+    let parameters = method
+        .iter()
+        .filter(|(key, value)| *key != "name" && !value.is_null())
+        .map(|(k, v)| format!(" {k}={}", plain(v)));
     std::iter::once(name.to_string()).chain(parameters).collect()
 }
 
@@ -42,6 +46,9 @@ pub fn text(model: &Model, all: bool) -> String {
     let panel = WeightPanel::new(&row.method, model);
     let mut out = format!("{}\n\n", summary(model, &row));
     out += &weights(&panel, all);
+    if let Some(localized) = &model.localized {
+        out += &regions(localized);
+    }
     out += "\n";
     out += &certificate(model);
     for warning in &model.warnings {
@@ -127,6 +134,23 @@ pub fn weights(panel: &WeightPanel, all: bool) -> String {
     out
 }
 
+/// How rows are placed, and what the weights above mean.
+fn regions(localized: &Localized) -> String {
+    let gating = localized.gating(0);
+    let how = match &gating.placement {
+        Placement::Clusters { tau: Some(tau) } => {
+            format!("soft, by squared distance d² to centres in feature space: exp(−{} d²)", significant(*tau, 4))
+        }
+        Placement::Clusters { tau: None } => "hard: the nearest centre in feature space".into(),
+        Placement::Softmax => "a softmax over the kernels; weights are means over the training rows".into(),
+        Placement::Sigmoid => "a sigmoid per kernel; weights are means over the training rows".into(),
+        Placement::Column { column, values } => format!("column {column}, with the values {values:?}"),
+        Placement::Given => "given with the rows".into(),
+    };
+    let squared = if gating.weights.is_some() { "; weights enter the kernel squared" } else { "" };
+    format!("regions: {}, {how}{squared}\n", gating.regions)
+}
+
 /// A line per machine, and one for all of them together.
 fn certificate(model: &Model) -> String {
     let headers = ["machine", "objective", "lower bound", "gap", "status", "iterations", "support rows"];
@@ -164,8 +188,12 @@ pub fn value(model: &Model, all: bool) -> Value {
     let machine = |(name, machine): (String, &mercer::model::Machine)| {
         let weights: Vec<Value> = ranked
             .iter()
-            .filter(|(m, _)| all || machine.weights[*m] != 0.0)
-            .map(|&(m, _)| json!({ "kernel": panel.kernels[m], "weight": machine.weights[m] }))
+            .map(|&(m, _)| (m, machine.weights.iter().skip(m).step_by(panel.kernels.len()).collect::<Vec<_>>()))
+            .filter(|(_, own)| all || own.iter().any(|w| **w != 0.0))
+            .map(|(m, own)| match own.as_slice() {
+                [weight] => json!({ "kernel": panel.kernels[m], "weight": weight }),
+                by_region => json!({ "kernel": panel.kernels[m], "weights": by_region }),
+            })
             .collect();
         json!({
             "name": name,
@@ -254,6 +282,7 @@ mod tests {
             machines: weights.iter().map(machine).collect(),
             shared: None,
             predictor: mercer::model::Predictor::default(),
+            localized: None,
             warnings: vec!["two columns are the same".into()],
             n_samples: 5,
             seconds: 0.5,

@@ -59,6 +59,15 @@ pub fn exponent(text: &str) -> Result<Value, String> {
     }
 }
 
+/// A number or `hard`, as a request states it.
+pub fn evenness(text: &str) -> Result<Value, String> {
+    match text.parse::<f64>() {
+        Ok(e) if e.is_finite() => Ok(json!(e)),
+        _ if text == "hard" => Ok("hard".into()),
+        _ => Err("expected a number or hard".into()),
+    }
+}
+
 pub fn task() -> impl TypedValueParser<Value = TaskHint> {
     PossibleValuesParser::new(["auto", "classify", "regress"]).map(|name| match name.as_str() {
         "classify" => TaskHint::Classify,

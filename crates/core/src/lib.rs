@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Modules are listed in the order data flows; a module may use only those to its left:
-//! `error < linalg < trace < data < kernels < gram < loss < metrics < machine < weights < model < methods < report`.
+//! `error < linalg < trace < data < kernels < gram < loss < metrics < machine < weights < localize < model < methods < report`.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -31,6 +31,7 @@ pub mod error;
 pub mod gram;
 pub mod kernels;
 pub mod linalg;
+pub mod localize;
 pub mod loss;
 pub mod machine;
 pub mod methods;

@@ -16,8 +16,10 @@ use std::{
 };
 
 use mercer::{
+    TrainSpec,
     gram::Stack,
     linalg::threads,
+    methods::{Prepared, Regions},
     trace::{IterRecord, Observer},
 };
 use numpy::{PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
@@ -96,7 +98,7 @@ fn run(
 /// Fits a table of features.
 #[pyfunction]
 #[pyo3(signature = (x, *, spec, columns=None, views=vec![], texts=vec![], extras=None, codes=None, class_names=vec![], values=None,
-                    sample_weight=None, n_threads=None, callback=None))]
+                    sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None))]
 pub fn fit(
     py: Python<'_>,
     x: PyReadonlyArray2<'_, f64>,
@@ -109,6 +111,8 @@ pub fn fit(
     class_names: Vec<String>,
     values: Option<PyReadonlyArray1<'_, f64>>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    region_labels: Option<Vec<usize>>,
+    memberships: Option<PyReadonlyArray2<'_, f64>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
@@ -116,13 +120,20 @@ pub fn fit(
     let data = convert::dataset(&x, columns, views, texts, extras)?;
     let target = convert::target(codes, class_names, values)?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    run(py, n_threads, callback, move |observer| mercer::train(&data, &target, weight.as_deref(), &spec, observer))
+    let regions = regions(region_labels, memberships)?;
+    run(py, n_threads, callback, move |observer| {
+        let weight = weight.as_deref();
+        match regions {
+            None => mercer::train(&data, &target, weight, &spec, observer),
+            Some(regions) => placed(Prepared::from_table(&data, &target, weight, &spec)?, regions, &spec, observer),
+        }
+    })
 }
 
 /// Fits ready-made Gram matrices of shape (n, n, M), kernel axis last.
 #[pyfunction]
-#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, sample_weight=None, n_threads=None,
-                    callback=None))]
+#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, sample_weight=None,
+                    region_labels=None, memberships=None, n_threads=None, callback=None))]
 pub fn fit_precomputed(
     py: Python<'_>,
     stack: PyReadonlyArray3<'_, f64>,
@@ -131,6 +142,8 @@ pub fn fit_precomputed(
     class_names: Vec<String>,
     values: Option<PyReadonlyArray1<'_, f64>>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    region_labels: Option<Vec<usize>>,
+    memberships: Option<PyReadonlyArray2<'_, f64>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
@@ -138,9 +151,35 @@ pub fn fit_precomputed(
     let target = convert::target(codes, class_names, values)?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
     let stack = HeldStack::new(&stack)?;
+    let regions = regions(region_labels, memberships)?;
     run(py, n_threads, callback, move |observer| {
-        mercer::train_precomputed(stack.view(), &target, weight.as_deref(), &spec, observer)
+        let weight = weight.as_deref();
+        match regions {
+            None => mercer::train_precomputed(stack.view(), &target, weight, &spec, observer),
+            Some(regions) => {
+                placed(Prepared::from_stack(stack.view(), &target, weight, &spec)?, regions, &spec, observer)
+            }
+        }
     })
+}
+
+/// Regions that the user gave.
+fn regions(labels: Option<Vec<usize>>, memberships: Option<PyReadonlyArray2<'_, f64>>) -> PyResult<Option<Regions>> {
+    let memberships = memberships.map(|m| convert::matrix(&m)).transpose()?;
+    Ok(labels.map(Regions::Labels).or(memberships.map(Regions::Memberships)))
+}
+
+/// Fits with regions that the user gave: folds would not know them.
+fn placed(
+    prepared: Prepared,
+    regions: Regions,
+    spec: &TrainSpec,
+    observer: &mut dyn Observer,
+) -> mercer::Result<mercer::Model> {
+    if spec.choose.c {
+        return Err(mercer::Error::param("C", "a number where regions or groups are given row by row", "auto"));
+    }
+    prepared.with_regions(regions)?.fit(spec, observer)
 }
 
 /// A stack that stays alive for as long as a worker reads it, without the copy that could double the memory of a fit.

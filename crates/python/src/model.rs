@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use mercer::{
     data::Target,
     gram::Stack,
-    linalg::threads,
-    model::{Input, Task},
+    linalg::{Matrix, threads},
+    model::{Input, NewRows, Task},
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::{
@@ -26,6 +26,12 @@ impl Model {
     pub fn new(model: mercer::Model) -> Self {
         Self(Arc::new(model))
     }
+}
+
+/// Kernel values as the core reads them.
+fn stack<'a>(block: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Stack<'a>> {
+    let &[rows, cols, terms] = block.shape() else { unreachable!("a three-dimensional array") };
+    Ok(Stack { rows, cols, terms, data: block.as_slice()? })
 }
 
 #[pymethods]
@@ -62,8 +68,8 @@ impl Model {
         Ok((slf.get_type().into_any(), PyTuple::new(slf.py(), [bytes])?))
     }
 
-    /// Decision values, (rows, machines).
-    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None))]
+    /// Decision values, (rows, machines); `memberships` for models that cannot place rows themselves.
+    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None, memberships=None))]
     fn decision<'py>(
         &self,
         py: Python<'py>,
@@ -73,25 +79,59 @@ impl Model {
         texts: Vec<(String, Vec<String>)>,
         views: Vec<(String, usize, usize)>,
         extras: Option<convert::Extras>,
+        memberships: Option<PyReadonlyArray2<'py, f64>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let data = convert::dataset(&x, columns, views, texts, extras)?;
-        let decision = py.detach(|| threads::install(n_threads, || self.0.decision(&data))).map_err(to_py)?;
-        convert::array(py, &decision)
+        let given = memberships.map(|m| convert::matrix(&m)).transpose()?;
+        let decide = || self.0.decision_at(NewRows::Table(&data), given.as_ref());
+        convert::array(py, &py.detach(|| threads::install(n_threads, decide)).map_err(to_py)?)
     }
 
     /// Decision values from kernel values of shape (rows, training rows, kernels).
-    #[pyo3(signature = (block, n_threads=None))]
+    #[pyo3(signature = (block, n_threads=None, memberships=None))]
     fn decision_precomputed<'py>(
         &self,
         py: Python<'py>,
         block: PyReadonlyArray3<'py, f64>,
         n_threads: Option<usize>,
+        memberships: Option<PyReadonlyArray2<'py, f64>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let &[rows, cols, terms] = block.shape() else { unreachable!("a three-dimensional array") };
-        let stack = Stack { rows, cols, terms, data: block.as_slice()? };
-        let decision =
-            py.detach(|| threads::install(n_threads, || self.0.decision_precomputed(stack))).map_err(to_py)?;
-        convert::array(py, &decision)
+        let stack = stack(&block)?;
+        let given = memberships.map(|m| convert::matrix(&m)).transpose()?;
+        let decide = || self.0.decision_at(NewRows::Kernels(stack), given.as_ref());
+        convert::array(py, &py.detach(|| threads::install(n_threads, decide)).map_err(to_py)?)
+    }
+
+    /// Localized models: memberships of rows, one array for all machines or one each, and the weight of every kernel at every row, one array
+    /// per machine. Rows are a table with its columns, or kernel values.
+    #[pyo3(signature = (x=None, block=None, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None,
+                        memberships=None))]
+    fn places<'py>(
+        &self,
+        py: Python<'py>,
+        x: Option<PyReadonlyArray2<'py, f64>>,
+        block: Option<PyReadonlyArray3<'py, f64>>,
+        columns: Option<Vec<String>>,
+        n_threads: Option<usize>,
+        texts: Vec<(String, Vec<String>)>,
+        views: Vec<(String, usize, usize)>,
+        extras: Option<convert::Extras>,
+        memberships: Option<PyReadonlyArray2<'py, f64>>,
+    ) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, Vec<Bound<'py, PyArray2<f64>>>)> {
+        let data = x.map(|x| convert::dataset(&x, columns, views, texts, extras)).transpose()?;
+        let given = memberships.map(|m| convert::matrix(&m)).transpose()?;
+        let rows = match (&data, &block) {
+            (Some(data), None) => NewRows::Table(data),
+            (None, Some(block)) => NewRows::Kernels(stack(block)?),
+            _ => return Err(PyValueError::new_err("give either a table or kernel values")),
+        };
+        let place = || {
+            let memberships = self.0.memberships(rows, given.as_ref())?;
+            Ok((memberships, self.0.local_weights(rows, given.as_ref())?))
+        };
+        let (memberships, weights) = py.detach(|| threads::install(n_threads, place)).map_err(to_py)?;
+        let arrays = |all: &[Matrix]| all.iter().map(|m| convert::array(py, m)).collect::<PyResult<Vec<_>>>();
+        Ok((arrays(&memberships)?, arrays(&weights)?))
     }
 
     /// What the decision values mean: class codes (int64) or values (float64).
@@ -181,6 +221,10 @@ impl Model {
             "certificate": model.certificate(),
             "shared": model.shared.is_some(),
             "machine_names": model.machine_names(),
+            "localized": model.localized.as_ref().map(|l| json!({
+                "weight_rows": l.weight_rows(0),
+                "one_gating": l.gatings.len() == 1,
+            })),
             "machines": machines,
         })
         .to_string()

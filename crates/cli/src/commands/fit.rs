@@ -136,14 +136,24 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         ("eps", args.eps.map(Value::from)),
         ("folds", args.folds.map(Value::from)),
         ("seed", args.seed.map(Value::from)),
+        ("n_clusters", args.n_clusters.map(Value::from)),
+        ("evenness", args.evenness.clone()),
+        ("cluster_kernel", args.cluster_kernel.clone().map(Value::from)),
+        ("regions", args.regions.clone().map(Value::from)),
+        ("n_groups", args.n_groups.map(Value::from)),
+        ("groups", args.groups.clone().map(Value::from)),
+        ("gate", args.gate.map(|g| json!(g))),
+        ("gate_kernel", args.gate_kernel.clone().map(Value::from)),
+        ("n_init", args.n_init.map(Value::from)),
     ];
     let Choices { c, v, .. } = choices(args);
     for (key, value) in given.into_iter().filter_map(|(key, value)| value.map(|v| (key, v))) {
-        // `l1` and `l2` are `lp` with p said already.
         if spec.get(key).is_none() && (c || v) && ["folds", "seed"].contains(&key) {
             continue;
         }
-        if spec.get(key).is_none() || (key == "p" && name != spec["name"]) {
+        // `l1` and `l2` are `lp` with p said already, `hlmkl` is `clmkl` with its evenness.
+        let said = matches!((name, key), ("l1" | "l2", "p") | ("hlmkl", "evenness"));
+        if spec.get(key).is_none() || said {
             return Err(Error::param(key, format!("left out with --method {name}"), value));
         }
         spec[key] = value;

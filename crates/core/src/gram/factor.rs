@@ -158,6 +158,18 @@ impl Factor {
         self.mean = Some(mean);
     }
 
+    /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own.
+    #[must_use]
+    pub fn scaled(&self, s: &[f64]) -> Self {
+        let mut rows = self.rows.clone();
+        for (i, s) in s.iter().enumerate() {
+            rows.row_mut(i).iter_mut().for_each(|x| *x *= s);
+        }
+        let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
+        let (map, mean) = (self.map.clone(), self.mean.clone());
+        Self { rows, residual: self.residual * largest, map, mean, divisor: self.divisor }
+    }
+
     /// Lᵀ a.
     pub fn project(&self, a: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.rank()];

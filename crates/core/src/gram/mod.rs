@@ -20,6 +20,7 @@ pub use build::{Budget, BuildOptions, Storage, gram_block, human_bytes};
 pub use factor::{Basis, Extension, Factor};
 pub use lanczos::extreme_eigenvalues_of;
 pub use set::GramSet;
+pub(crate) use set::add_factors;
 pub use square::Gram;
 pub use subset::Groups;
 

@@ -125,54 +125,46 @@ impl GramSet {
         }
         extension
     }
+}
 
-    /// out += Σ over factor terms of weight · L Lᵀ on the lower triangle, as few large products.
-    fn add_factors(&self, weights: &[f64], out: &mut Gram) {
-        let active: Vec<(f64, &Factor)> = weights
-            .iter()
-            .enumerate()
-            .filter(|(_, w)| **w != 0.0)
-            .filter_map(|(t, &w)| self.factor(t).map(|f| (w, f)))
-            .collect();
-        let mut rest = active.as_slice();
-        while !rest.is_empty() {
-            let mut depth = 0;
-            let take = rest.iter().take_while(|(_, f)| {
-                (depth == 0 || depth + f.rank() <= DEPTH) && {
-                    depth += f.rank();
-                    true
-                }
-            });
-            let (now, later) = rest.split_at(take.count());
-            rest = later;
-            self.add_panel(now, out);
-        }
-    }
-
-    fn add_panel(&self, terms: &[(f64, &Factor)], out: &mut Gram) {
-        let (n, depth) = (self.n, terms.iter().map(|(_, f)| f.rank()).sum::<usize>());
-        if depth == 0 {
-            return;
-        }
-        let mut plain = vec![0.0; n * depth];
-        let mut weighted = vec![0.0; n * depth];
-        plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(
-            |(i, (plain, weighted))| {
-                let mut at = 0;
-                for (w, f) in terms {
-                    for &x in f.rows.row(i) {
-                        plain[at] = x;
-                        weighted[at] = w * x;
-                        at += 1;
-                    }
-                }
-            },
-        );
-        out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
-            let (first, count) = (b * ROWS, rows.len() / n);
-            gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
+/// out += Σ weight · L Lᵀ on the lower triangle, as few large products.
+pub(crate) fn add_factors(active: &[(f64, &Factor)], out: &mut Gram) {
+    let mut rest = active;
+    while !rest.is_empty() {
+        let mut depth = 0;
+        let take = rest.iter().take_while(|(_, f)| {
+            (depth == 0 || depth + f.rank() <= DEPTH) && {
+                depth += f.rank();
+                true
+            }
         });
+        let (now, later) = rest.split_at(take.count());
+        rest = later;
+        add_panel(now, out);
     }
+}
+
+fn add_panel(terms: &[(f64, &Factor)], out: &mut Gram) {
+    let (n, depth) = (out.n(), terms.iter().map(|(_, f)| f.rank()).sum::<usize>());
+    if depth == 0 {
+        return;
+    }
+    let mut plain = vec![0.0; n * depth];
+    let mut weighted = vec![0.0; n * depth];
+    plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(|(i, (plain, weighted))| {
+        let mut at = 0;
+        for (w, f) in terms {
+            for &x in f.rows.row(i) {
+                plain[at] = x;
+                weighted[at] = w * x;
+                at += 1;
+            }
+        }
+    });
+    out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
+        let (first, count) = (b * ROWS, rows.len() / n);
+        gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
+    });
 }
 
 /// out_i += weight · s_i · row_i · s on the lower triangle.
@@ -250,7 +242,9 @@ impl GramSource for GramSet {
                 }
             }
         });
-        self.add_factors(weights, &mut out);
+        let active = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
+        let factors: Vec<(f64, &Factor)> = active.filter_map(|(t, &w)| self.factor(t).map(|f| (w, f))).collect();
+        add_factors(&factors, &mut out);
         out.mirror();
         out
     }

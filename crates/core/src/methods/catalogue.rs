@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{MethodSpec, Solver};
+use super::{Evenness, GateName, MethodSpec, Solver};
 use crate::{Error, Result};
 
 /// What users are told about a method.
@@ -61,6 +61,37 @@ const METHODS: &[MethodInfo] = &[
         certificate: "stationarity",
         parameters: "penalty (default log+gl; sums of log, gl, mf(p), mkl), eps (default 1e-4)",
     },
+    MethodInfo {
+        name: "clmkl",
+        summary: "convex localized MKL: kernel weights per region, soft regions from kernel k-means",
+        certificate: "duality gap",
+        parameters: "n_clusters (default 3), evenness (default: the middle of its range), p (default 2), v (elastic net), \
+                     cluster_kernel, n_init, regions (a column), seed",
+    },
+    MethodInfo {
+        name: "hlmkl",
+        summary: "the same with hard regions: every row belongs to one",
+        certificate: "duality gap",
+        parameters: "those of clmkl without evenness",
+    },
+    MethodInfo {
+        name: "lmkl",
+        summary: "localized MKL: a gate over the kernels in a kernel's feature space, learned with the machine",
+        certificate: "stationarity",
+        parameters: "gate (softmax, sigmoid), gate_kernel (`linear on all` is the linear gate), n_init, seed",
+    },
+    MethodInfo {
+        name: "glmkl",
+        summary: "ℓp-GLMKL: kernel weights per group, learned with the machine, groups from multi-kernel k-means",
+        certificate: "stationarity",
+        parameters: "n_groups (default 3), p (default 4; 2 is sparse), groups (a column), n_init, seed",
+    },
+    MethodInfo {
+        name: "gsmkl",
+        summary: "group-sensitive MKL: softmax kernel weights per group",
+        certificate: "stationarity",
+        parameters: "n_groups (default 3), groups (a column), n_init, seed",
+    },
 ];
 
 /// Every method.
@@ -81,6 +112,19 @@ impl MethodSpec {
             "align" => Self::Align {},
             "alignf" => Self::Alignf {},
             "smkl" => Self::Smkl { penalty: "log+gl".into(), eps: 1e-4 },
+            "clmkl" | "hlmkl" => Self::Clmkl {
+                n_clusters: 3,
+                evenness: (name == "hlmkl").then_some(Evenness::HARD),
+                p: 2.0,
+                v: None,
+                cluster_kernel: None,
+                n_init: 10,
+                regions: None,
+                seed: 0,
+            },
+            "lmkl" => Self::Lmkl { gate: GateName::Softmax, gate_kernel: None, n_init: 1, seed: 0 },
+            "glmkl" => Self::Glmkl { n_groups: 3, p: 4.0, groups: None, n_init: 1, seed: 0 },
+            "gsmkl" => Self::Gsmkl { n_groups: 3, groups: None, n_init: 1, seed: 0 },
             other => {
                 let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(["l1", "l2"]).collect();
                 return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));
@@ -101,7 +145,7 @@ mod tests {
         assert_eq!(MethodSpec::named("l1").unwrap(), MethodSpec::Lp { p: 1.0, solver: Solver::Auto });
         assert_eq!(MethodSpec::named("l2").unwrap(), MethodSpec::named("lp").unwrap());
         assert!(
-            MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, align, alignf, smkl, l1, l2")
+            MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, align, alignf, smkl, clmkl")
         );
     }
 }

@@ -192,21 +192,8 @@ impl<'a> Run<'a> {
         theta: Vec<f64>,
         start: Option<&[Vec<f64>]>,
     ) -> Result<(Point, Combined)> {
-        let p = self.problem;
-        let kernel = Combined::new(p.grams, &theta, p.room, p.machine.likes_small_factors())?;
         let stop = Stop { absolute: 1e-13 * self.scale, relative };
-        let solve = |k: usize| {
-            let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
-            match part.rows {
-                None => p.machine.solve(&kernel, &part.task, start, stop),
-                Some(rows) => p.machine.solve(&kernel.select(rows), &part.task, start, stop),
-            }
-        };
-        let solutions: Vec<Solution> = if p.parts.len() == 1 {
-            vec![solve(0)?]
-        } else {
-            (0..p.parts.len()).into_par_iter().map(solve).collect::<Result<_>>()?
-        };
+        let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop)?;
         let slope = self.slope(solutions.iter().map(|s| s.a.as_slice()));
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
@@ -302,6 +289,30 @@ impl<'a> Run<'a> {
         let (trace, warnings) = (self.trace, Vec::new());
         Ok(Fit { weights: best.theta, parts: parts.collect(), certificate, trace, warnings })
     }
+}
+
+/// The machines of all parts for the kernel Σ θ_t K_t of `grams`, which need not be the problem's own, and that kernel.
+pub fn solve_at(
+    p: &Problem<'_>,
+    grams: &dyn GramSource,
+    theta: &[f64],
+    start: Option<&[Vec<f64>]>,
+    stop: Stop,
+) -> Result<(Vec<Solution>, Combined)> {
+    let kernel = Combined::new(grams, theta, p.room, p.machine.likes_small_factors())?;
+    let solve = |k: usize| {
+        let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
+        match part.rows {
+            None => p.machine.solve(&kernel, &part.task, start, stop),
+            Some(rows) => p.machine.solve(&kernel.select(rows), &part.task, start, stop),
+        }
+    };
+    let solutions: Vec<Solution> = if p.parts.len() == 1 {
+        vec![solve(0)?]
+    } else {
+        (0..p.parts.len()).into_par_iter().map(solve).collect::<Result<_>>()?
+    };
+    Ok((solutions, kernel))
 }
 
 /// Values of the rows `rows` in a vector over all n.

@@ -11,9 +11,9 @@ use super::{
 use crate::{Error, Result, model::Fit, trace::Observer, weights::LpBall};
 
 /// Below this p alternation is slow and the level method is not.
-const SMALL: f64 = 1.2;
+pub(super) const SMALL: f64 = 1.2;
 /// Below this p, answers to dual vectors are all but vertices, and steps towards them kill weights that alternation cannot revive.
-const STEADY: f64 = 1.05;
+pub(super) const STEADY: f64 = 1.05;
 
 /// Minimises by the road asked for.
 pub fn fit(

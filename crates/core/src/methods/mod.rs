@@ -3,10 +3,13 @@
 mod align;
 mod alternating;
 mod catalogue;
+mod clmkl;
 mod cuts;
 mod diagnose;
 mod evaluate;
+mod gated;
 mod level;
+mod localized;
 mod lp;
 mod samples;
 mod screen;
@@ -28,10 +31,12 @@ pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
 pub use diagnose::{Diagnosis, KernelReport, diagnose, diagnose_precomputed};
 pub use evaluate::{Memory, Part, Point, Problem};
+pub use gated::{Element, Gate, Gated, GroupGate, KernelGate, fit_gate, gate_value};
+pub use localized::Regions;
 pub use search::{Choices, Search, Source, choose, grid_search};
 pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
-pub use spec::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
+pub use spec::{ClassWeight, Evenness, EvennessWord, GateName, GroupBy, LossName, MethodSpec, Solver, TrainSpec};
 pub use train::{Prepared, train, train_precomputed};
 pub use verify::{Verification, prove, verify};
 
@@ -64,6 +69,11 @@ impl MethodSpec {
             Self::Single { .. } => single::fit(problem, memory, observer),
             Self::Align {} => align::fit(problem, false, memory, observer),
             Self::Alignf {} => align::fit(problem, true, memory, observer),
+            Self::Clmkl { .. } | Self::Lmkl { .. } | Self::Glmkl { .. } | Self::Gsmkl { .. } => Err(Error::param(
+                "method",
+                "one whose weights are the same for all rows; `Prepared` fits the others",
+                self.name(),
+            )),
         }
     }
 }

@@ -53,6 +53,95 @@ pub enum MethodSpec {
         /// Inside the logarithm.
         eps: f64,
     },
+    /// Convex localized MKL: a weight vector per region, soft or (`hlmkl`) hard.
+    Clmkl {
+        /// Regions, where they are found by clustering.
+        n_clusters: usize,
+        /// How even memberships are; `None` means the middle of the reachable range.
+        evenness: Option<Evenness>,
+        /// Exponent of the constraint in each region.
+        #[serde(with = "infinite")]
+        p: f64,
+        /// Elastic net v Σθ + (1−v) Σθ^p ≤ 1 in each region; `None` means the ℓp ball.
+        v: Option<f64>,
+        /// Kernel whose feature space is clustered: in the kernel language, or the number of a base kernel; `None` means their average.
+        cluster_kernel: Option<String>,
+        /// Starts of the clustering.
+        n_init: usize,
+        /// Column that says the region, instead of clustering.
+        regions: Option<String>,
+        /// Of the starts.
+        seed: u64,
+    },
+    /// Localized MKL by a gate over the kernels, learned with the machine.
+    Lmkl {
+        /// Its form.
+        gate: GateName,
+        /// Kernel in whose feature space the gate is linear, as in [`MethodSpec::Clmkl`].
+        gate_kernel: Option<String>,
+        /// Starts: equal gates, then random ones.
+        n_init: usize,
+        /// Of the random starts.
+        seed: u64,
+    },
+    /// ℓp-GLMKL: a weight vector of unit ℓp norm per group, learned with the machine, groups by multi-kernel k-means.
+    Glmkl {
+        /// Groups, where they are found by clustering.
+        n_groups: usize,
+        /// At least 1; weights enter squared, so 2 is sparse and larger is not.
+        p: f64,
+        /// Column that says the group, instead of clustering.
+        groups: Option<String>,
+        /// Starts: equal weights, then random ones.
+        n_init: usize,
+        /// Of clustering and random starts.
+        seed: u64,
+    },
+    /// Group-sensitive MKL: softmax weights per group, groups by k-means on the average kernel.
+    Gsmkl {
+        /// Groups, where they are found by clustering.
+        n_groups: usize,
+        /// Column that says the group, instead of clustering.
+        groups: Option<String>,
+        /// Starts: equal weights, then random ones.
+        n_init: usize,
+        /// Of clustering and random starts.
+        seed: u64,
+    },
+}
+
+/// How even memberships in regions are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Evenness {
+    /// Average evenness, in (1/regions, 1].
+    Average(f64),
+    /// In words.
+    Word(EvennessWord),
+}
+
+impl Evenness {
+    /// Every row belongs to one region.
+    pub const HARD: Self = Self::Word(EvennessWord::Hard);
+}
+
+/// Evenness in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvennessWord {
+    /// Every row belongs to one region.
+    Hard,
+}
+
+/// Forms of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateName {
+    /// η_m ∝ exp(z_m): kernels compete.
+    #[default]
+    Softmax,
+    /// η_m = 1/(1 + exp(−z_m)): each on its own.
+    Sigmoid,
 }
 
 impl MethodSpec {
@@ -66,6 +155,61 @@ impl MethodSpec {
             Self::Align {} => "align",
             Self::Alignf {} => "alignf",
             Self::Smkl { .. } => "smkl",
+            Self::Clmkl { evenness: Some(Evenness::HARD), .. } => "hlmkl",
+            Self::Clmkl { .. } => "clmkl",
+            Self::Lmkl { .. } => "lmkl",
+            Self::Glmkl { .. } => "glmkl",
+            Self::Gsmkl { .. } => "gsmkl",
+        }
+    }
+
+    /// Do weights depend on where a row lies?
+    pub fn is_localized(&self) -> bool {
+        matches!(self, Self::Clmkl { .. } | Self::Lmkl { .. } | Self::Glmkl { .. } | Self::Gsmkl { .. })
+    }
+
+    /// The column that says the region or group.
+    pub fn region_column(&self) -> Option<&str> {
+        match self {
+            Self::Clmkl { regions: column, .. }
+            | Self::Glmkl { groups: column, .. }
+            | Self::Gsmkl { groups: column, .. } => column.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let least = |name: &str, value: usize| {
+            if value == 0 { Err(Error::param(name, "at least 1", 0)) } else { Ok(()) }
+        };
+        match self {
+            Self::Gmkl { v, p, .. } => ElasticNet::new(*v, *p).map(|_| ()),
+            Self::Lp { p, .. } => LpBall::new(*p).map(|_| ()),
+            Self::Smkl { penalty, eps } => Penalty::parse(penalty, *eps).map(|_| ()),
+            Self::Single { folds, .. } if *folds < 2 => Err(Error::param("folds", "at least 2", folds)),
+            Self::Uniform {} | Self::Single { .. } | Self::Align {} | Self::Alignf {} => Ok(()),
+            Self::Clmkl { n_clusters, evenness, p, v, n_init, .. } => {
+                least("n_clusters", *n_clusters)?;
+                least("n_init", *n_init)?;
+                if let Some(Evenness::Average(e)) = evenness
+                    && !(*e > 0.0 && *e <= 1.0)
+                {
+                    return Err(Error::param("evenness", "above 0 and at most 1, or hard", e));
+                }
+                match v {
+                    Some(v) => ElasticNet::new(*v, *p).map(|_| ()),
+                    None => LpBall::new(*p).map(|_| ()),
+                }
+            }
+            Self::Lmkl { n_init, .. } => least("n_init", *n_init),
+            Self::Glmkl { n_groups, n_init, p, .. } => {
+                least("n_groups", *n_groups)?;
+                least("n_init", *n_init)?;
+                if p.is_finite() && *p >= 1.0 { Ok(()) } else { Err(Error::param("p", "a finite number ≥ 1", p)) }
+            }
+            Self::Gsmkl { n_groups, n_init, .. } => {
+                least("n_groups", *n_groups).and_then(|()| least("n_init", *n_init))
+            }
         }
     }
 }
@@ -275,16 +419,16 @@ impl TrainSpec {
         for (t, eta) in self.penalties.iter().flatten().enumerate() {
             positive(&format!("penalties[{}]", t + 1), *eta)?;
         }
-        match &self.method {
-            MethodSpec::Gmkl { v, p, .. } => ElasticNet::new(*v, *p).map(|_| ()),
-            MethodSpec::Lp { p, .. } => LpBall::new(*p).map(|_| ()),
-            MethodSpec::Smkl { penalty, eps } => Penalty::parse(penalty, *eps).map(|_| ()),
-            MethodSpec::Single { folds, .. } if *folds < 2 => Err(Error::param("folds", "at least 2", folds)),
-            MethodSpec::Single { .. } if self.group_by != GroupBy::None || self.penalties.is_some() => {
-                Err(Error::param("group_by and penalties", "left out for single, which weighs no kernels", "given"))
-            }
-            _ => Ok(()),
+        self.method.check()?;
+        let gated = self.method.is_localized() && !matches!(self.method, MethodSpec::Clmkl { .. });
+        if (gated || matches!(self.method, MethodSpec::Single { .. }))
+            && (self.group_by != GroupBy::None || self.penalties.is_some())
+        {
+            let expected = format!("left out for {}", self.method.name());
+            let why = if gated { "given" } else { "given, and it weighs no kernels" };
+            return Err(Error::param("group_by and penalties", expected, why));
         }
+        Ok(())
     }
 
     /// Relative trace residual at which low-rank factors stop: small enough not to be seen in a gap of `tol` with large C, and never

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::{
     GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
+    localized::{RegionColumn, Regions},
     samples::{MachineTask, Samples},
     search::{self, Source},
     single,
@@ -20,7 +21,7 @@ use crate::{
     gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::{Function, KernelSpec, Normalize, language},
     machine::{Fitting, Task},
-    model::{Certificate, Fit, FitPart, Input, Machine, Predictor},
+    model::{Certificate, Fit, FitPart, Input, Localized, Machine, Predictor},
     trace::{Observer, relative_gap},
 };
 
@@ -56,9 +57,12 @@ pub struct Prepared {
     /// The standardised table, for tables.
     pub(super) table: Option<Rows>,
     /// How the table was made from the columns that the user gave.
-    plan: Plan,
-    budget: Budget,
-    terms_of: TrainSpec,
+    pub(super) plan: Plan,
+    pub(super) budget: Budget,
+    pub(super) terms_of: TrainSpec,
+    /// Regions that the user gave, or the values of the column that says them.
+    pub(super) regions: Option<Regions>,
+    pub(super) region_column: Option<RegionColumn>,
     warnings: Vec<String>,
     began: Instant,
 }
@@ -101,7 +105,9 @@ impl Prepared {
         let texts = raw.rows().sequences().len();
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
         let table = Some(scaled.rows().clone());
-        Ok(Self { samples, grams, input, table, plan, budget, terms_of: spec.clone(), warnings, began })
+        let region_column = spec.method.region_column().map(|name| RegionColumn::of(&raw, name)).transpose()?;
+        let (terms_of, regions) = (spec.clone(), None);
+        Ok(Self { samples, grams, input, table, plan, budget, terms_of, regions, region_column, warnings, began })
     }
 
     /// Checks and stores ready-made matrices.
@@ -131,8 +137,8 @@ impl Prepared {
         };
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
-        let plan = Plan::default();
-        Ok(Self { samples, grams, input, table: None, plan, budget, terms_of: spec.clone(), warnings, began })
+        let (table, plan, terms_of, regions, region_column) = (None, Plan::default(), spec.clone(), None, None);
+        Ok(Self { samples, grams, input, table, plan, budget, terms_of, regions, region_column, warnings, began })
     }
 
     /// Things the user should know about them.
@@ -190,6 +196,9 @@ impl Prepared {
         let machine = fitting.machine();
         let tasks = self.samples.machines(spec)?;
         let parts = parts(&tasks, &fitting, spec);
+        if spec.method.is_localized() {
+            return self.fit_localized(spec, parts, &fitting, memories, observer);
+        }
         let grouped = self.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
         let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
@@ -225,7 +234,24 @@ impl Prepared {
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
         }
-        self.assemble(fits, spec, &fitting)
+        let table = self.table_and_kernels();
+        let mut predictor = Predictor::imputing(&fits, &self.grams, table, spec.normalize, spec.missing);
+        self.finish_predictor(&mut predictor);
+        self.assemble(&fits, spec, &fitting, predictor, None)
+    }
+
+    /// Rows by their numbers in the data, columns by the steps that make them.
+    pub(super) fn finish_predictor(&self, predictor: &mut Predictor) {
+        predictor.rename_rows(&self.samples.kept);
+        predictor.prepare_with(&self.plan);
+    }
+
+    /// The standardised table with its kernels; `None` for ready-made ones.
+    pub(super) fn table_and_kernels(&self) -> Option<(&Rows, &[KernelSpec])> {
+        match (&self.table, &self.input) {
+            (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
+            _ => None,
+        }
     }
 
     /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
@@ -274,14 +300,14 @@ impl Prepared {
         single::choose(&rows, &self.samples, spec, &options, (folds, seed))
     }
 
-    fn assemble(&self, fits: Vec<Fit>, spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
-        let table = match (&self.table, &self.input) {
-            (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
-            _ => None,
-        };
-        let mut predictor = Predictor::imputing(&fits, &self.grams, table, spec.normalize, spec.missing);
-        predictor.rename_rows(&self.samples.kept);
-        predictor.prepare_with(&self.plan);
+    pub(super) fn assemble(
+        &self,
+        fits: &[Fit],
+        spec: &TrainSpec,
+        fitting: &Fitting,
+        predictor: Predictor,
+        localized: Option<Localized>,
+    ) -> Result<Model> {
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
@@ -304,13 +330,14 @@ impl Prepared {
             machines,
             shared,
             predictor,
+            localized,
             warnings: self.warnings.clone(),
             n_samples: self.samples.kept.len(),
             seconds: self.began.elapsed().as_secs_f64(),
             version: env!("CARGO_PKG_VERSION").into(),
             storage: (self.grams.describe(), self.budget.bytes),
         };
-        for (name, fit) in model.machine_names().iter().zip(&fits) {
+        for (name, fit) in model.machine_names().iter().zip(fits) {
             let told = |w: &String| if fits.len() > 1 { format!("{name}: {w}") } else { w.clone() };
             model.warnings.extend(fit.warnings.iter().map(told));
         }
@@ -345,7 +372,7 @@ fn parts<'a>(tasks: &'a [MachineTask], fitting: &'a Fitting, spec: &TrainSpec) -
     tasks.iter().map(part).collect()
 }
 
-fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
+pub(super) fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
     let budget = Budget::new(spec.memory);
     let options = BuildOptions {
         normalize: spec.normalize,

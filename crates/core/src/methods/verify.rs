@@ -99,6 +99,13 @@ fn prepare(
 ) -> Result<(TrainSpec, Prepared)> {
     let spec: TrainSpec = serde_json::from_value(model.spec.clone())
         .map_err(|e| Error::data("model", format!("its request cannot be read ({e})"), "fit it again"))?;
+    if spec.method.is_localized() {
+        return Err(Error::data(
+            "model",
+            format!("its method is {}, whose certificates depend on regions", spec.method.name()),
+            "certificates of localized models cannot be recomputed yet",
+        ));
+    }
     same_classes(model, target)?;
     let prepared = Prepared::from_table(data, target, sample_weight, &spec)?;
     if prepared.samples.kept.len() != model.n_samples {
@@ -319,11 +326,8 @@ fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
     Ok(match *method {
         MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
         MethodSpec::Lp { p, .. } => Some(Box::new(LpBall::new(p)?)),
-        MethodSpec::Uniform {}
-        | MethodSpec::Single { .. }
-        | MethodSpec::Align {}
-        | MethodSpec::Alignf {}
-        | MethodSpec::Smkl { .. } => None,
+        // No set, or localized and refused before.
+        _ => None,
     })
 }
 

@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fs::File, io::Write as _, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Certificate, Input, Machine, Model, Predictor, Task,
+    Certificate, Input, Localized, Machine, Model, Predictor, Task,
     predictor::{Decision, Term, TermBasis, TermHeader},
 };
 use crate::{
@@ -49,6 +49,17 @@ struct Header {
     seconds: f64,
     version: String,
     storage: (String, u64),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    localized: Option<Localized>,
+    /// Localized models: the predictor's functions; a machine's own terms are then empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<FunctionHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FunctionHeader {
+    constant: f64,
+    terms: Vec<TermHeader>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,6 +132,29 @@ impl Tensors {
             .ok_or_else(|| broken(&format!("tensor `{name}` is no text")))
     }
 
+    /// The numbers of `terms`, one after another, in two tensors.
+    fn put_terms(&mut self, terms: &[Term], rows: &str, coefs: &str) -> Vec<TermHeader> {
+        let (mut at_all, mut coef_all, mut headers) = (Vec::new(), Vec::new(), Vec::new());
+        for Term { kernel, basis, absent } in terms {
+            let (monomials, columns, coef) = match basis {
+                TermBasis::Samples { at, coef } => {
+                    at_all.extend_from_slice(at);
+                    (false, false, coef)
+                }
+                TermBasis::Columns { at, coef } => {
+                    at_all.extend_from_slice(at);
+                    (false, true, coef)
+                }
+                TermBasis::Monomials { coef } => (true, false, coef),
+            };
+            coef_all.extend_from_slice(coef);
+            headers.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
+        }
+        self.put_index(rows.into(), &at_all);
+        self.put_f64(coefs.into(), &coef_all);
+        headers
+    }
+
     fn take(&self, name: &str, dtype: &str) -> Result<impl Iterator<Item = [u8; 8]>> {
         let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
         let (from, to) = header.data_offsets;
@@ -170,28 +204,19 @@ impl Model {
             tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
         }
         let mut machines = Vec::new();
-        for (k, (m, decision)) in self.machines.iter().zip(&p.decisions).enumerate() {
+        let functions = if self.localized.is_some() { p.decisions.as_slice() } else { &[] };
+        let functions = functions.iter().enumerate().map(|(k, f)| FunctionHeader {
+            constant: f.constant,
+            terms: tensors.put_terms(&f.terms, &format!("function_rows.{k}"), &format!("function_coef.{k}")),
+        });
+        let functions: Vec<FunctionHeader> = functions.collect();
+        let none = Decision::default();
+        for (k, m) in self.machines.iter().enumerate() {
+            let decision = if self.localized.is_some() { &none } else { p.decisions.get(k).unwrap_or(&none) };
             tensors.put_f64(format!("weights.{k}"), &m.weights);
             tensors.put_index(format!("support.{k}"), &m.support);
             tensors.put_f64(format!("dual_coef.{k}"), &m.dual_coef);
-            let (mut at_all, mut coef_all, mut terms) = (Vec::new(), Vec::new(), Vec::new());
-            for Term { kernel, basis, absent } in &decision.terms {
-                let (monomials, columns, coef) = match basis {
-                    TermBasis::Samples { at, coef } => {
-                        at_all.extend_from_slice(at);
-                        (false, false, coef)
-                    }
-                    TermBasis::Columns { at, coef } => {
-                        at_all.extend_from_slice(at);
-                        (false, true, coef)
-                    }
-                    TermBasis::Monomials { coef } => (true, false, coef),
-                };
-                coef_all.extend_from_slice(coef);
-                terms.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
-            }
-            tensors.put_index(format!("term_rows.{k}"), &at_all);
-            tensors.put_f64(format!("term_coef.{k}"), &coef_all);
+            let terms = tensors.put_terms(&decision.terms, &format!("term_rows.{k}"), &format!("term_coef.{k}"));
             machines.push(MachineHeader {
                 intercept: m.intercept,
                 constant: decision.constant,
@@ -220,6 +245,8 @@ impl Model {
             seconds: self.seconds,
             version: self.version.clone(),
             storage: self.storage.clone(),
+            localized: self.localized.clone(),
+            functions,
         };
         let unwritable = |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
         let metadata = Metadata {
@@ -320,13 +347,33 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
     let rows = rows(&header, &row_ids, tensors)?;
     let (mut machines, mut decisions) = (Vec::new(), Vec::new());
+    let n_machines = header.machines.len();
+    let rows_of_weights = |k: usize| header.localized.as_ref().map_or(1, |l| l.weight_rows(k));
+    if header
+        .localized
+        .as_ref()
+        .is_some_and(|l| !l.is_consistent(n_machines, n_kernels) || l.functions(n_machines) != header.functions.len())
+    {
+        return Err(broken("its regions do not fit its machines"));
+    }
+    let known = n_kernels + header.localized.as_ref().map_or(0, |l| l.kernels.len());
+    for (k, f) in header.functions.iter().enumerate() {
+        let at = tensors.take_index(&format!("function_rows.{k}"), usize::MAX)?;
+        let coef = tensors.take_f64(&format!("function_coef.{k}"))?;
+        decisions.push(Decision {
+            constant: f.constant,
+            terms: terms(&f.terms, &at, &coef, (known, row_ids.len(), header.gram_columns.len()))?,
+        });
+    }
     for (k, m) in header.machines.into_iter().enumerate() {
         let at = tensors.take_index(&format!("term_rows.{k}"), usize::MAX)?;
         let coef = tensors.take_f64(&format!("term_coef.{k}"))?;
         let terms = terms(&m.terms, &at, &coef, (n_kernels, row_ids.len(), header.gram_columns.len()))?;
-        decisions.push(Decision { constant: m.constant, terms });
+        if header.localized.is_none() {
+            decisions.push(Decision { constant: m.constant, terms });
+        }
         let weights = tensors.take_f64(&format!("weights.{k}"))?;
-        if weights.len() != n_kernels {
+        if weights.len() != n_kernels * rows_of_weights(k) {
             return Err(broken("weights and kernels differ in number"));
         }
         machines.push(Machine {
@@ -355,6 +402,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         machines,
         shared: header.shared,
         predictor,
+        localized: header.localized,
         warnings: header.warnings,
         n_samples: header.n_samples,
         seconds: header.seconds,

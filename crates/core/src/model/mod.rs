@@ -1,13 +1,15 @@
 //! The predictive artefact: kernels, constants, weights, certificate. Knows no training.
 
 mod file;
+mod localized;
 mod predictor;
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use predictor::Predictor;
+pub use localized::{Localized, NewRows};
+pub use predictor::{Expansion, Predictor};
 
 use crate::{
     Error, Result,
@@ -176,7 +178,8 @@ pub struct Certificate {
 /// One decision function: binary classification and regression have one, several classes one per class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// Weight of every base kernel; exact zeros are zeros.
+    /// Weight of every base kernel; exact zeros are zeros. Localized: region after region, or the mean over training rows where every
+    /// kernel has a gate of its own.
     pub weights: Vec<f64>,
     /// Training rows with a non-zero multiplier.
     pub support: Vec<usize>,
@@ -205,6 +208,8 @@ pub struct Model {
     pub shared: Option<Certificate>,
     /// What is needed to evaluate them on new rows, and nothing else.
     pub predictor: Predictor,
+    /// How weights depend on the row, where they do.
+    pub localized: Option<Localized>,
     /// Things the user should know, in plain words.
     pub warnings: Vec<String>,
     /// Training samples.
@@ -259,6 +264,23 @@ impl Model {
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
     /// (extra columns are ignored), by position where the data have generated names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
+        self.decision_at(NewRows::Table(data), None)
+    }
+
+    /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
+    pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
+        self.decision_at(NewRows::Kernels(block), None)
+    }
+
+    /// Values of the predictor's functions.
+    fn values(&self, rows: NewRows<'_>) -> Result<Matrix> {
+        match rows {
+            NewRows::Table(data) => self.values_of_table(data),
+            NewRows::Kernels(block) => self.values_of_kernels(block),
+        }
+    }
+
+    fn values_of_table(&self, data: &Dataset) -> Result<Matrix> {
         let Input::Table { columns, texts, standardizer, kernels } = &self.input else {
             return Err(Error::data(
                 "model",
@@ -305,6 +327,14 @@ impl Model {
             let numbers = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
             x = x.with_numbers(numbers);
         }
+        let all;
+        let kernels = match &self.localized {
+            Some(l) if !l.kernels.is_empty() => {
+                all = [kernels.as_slice(), &l.kernels].concat();
+                &all
+            }
+            _ => kernels,
+        };
         let names: Vec<String> = used.iter().map(|&j| columns[j].clone()).collect();
         for spec in self.predictor.kernels().into_iter().map(|k| &kernels[k]) {
             if spec.function.needs_non_negative() {
@@ -315,8 +345,7 @@ impl Model {
         Ok(self.predictor.evaluate_with(kernels, &x, &ready_made))
     }
 
-    /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
-    pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
+    fn values_of_kernels(&self, block: Stack<'_>) -> Result<Matrix> {
         let Input::Precomputed { n_train, kernels } = &self.input else {
             return Err(Error::data(
                 "model",

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::Fit;
+use super::{Fit, FitPart};
 use crate::{
     data::{Missing, Rows, steps::Plan},
-    gram::{Basis, GramSet, Stack},
+    gram::{Basis, Extension, GramSet, Stack},
     kernels::{KernelSpec, Monomials, Normalize, Points},
     linalg::{Matrix, dot},
 };
@@ -23,6 +23,25 @@ pub(super) struct Term {
     pub basis: TermBasis,
     /// Its value for a row that lacks what it reads.
     pub absent: f64,
+}
+
+impl Term {
+    fn coef(&self) -> &[f64] {
+        match &self.basis {
+            TermBasis::Samples { coef, .. } | TermBasis::Columns { coef, .. } | TermBasis::Monomials { coef } => coef,
+        }
+    }
+
+    /// Do both need the same numbers of a row?
+    fn shares(&self, other: &Self) -> bool {
+        self.kernel == other.kernel
+            && match (&self.basis, &other.basis) {
+                (TermBasis::Samples { at, .. }, TermBasis::Samples { at: others, .. })
+                | (TermBasis::Columns { at, .. }, TermBasis::Columns { at: others, .. }) => at == others,
+                (TermBasis::Monomials { coef }, TermBasis::Monomials { coef: others }) => coef.len() == others.len(),
+                _ => false,
+            }
+    }
 }
 
 /// See [`Basis`]; samples are counted within the stored rows.
@@ -69,6 +88,28 @@ pub struct Predictor {
     pub(super) decisions: Vec<Decision>,
 }
 
+/// A function of new rows: a constant and, kernel by kernel, combinations of kernel values or features.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Expansion {
+    /// The constant.
+    pub constant: f64,
+    /// Kernel, combination, and its value for rows that lack what the kernel reads.
+    pub terms: Vec<(usize, Basis, f64)>,
+}
+
+impl Expansion {
+    /// Adds weight · Σ_i a_i k(x_i, ·) for term t of `grams`, which is called `kernel`; `missing` is the rule for rows that lack what it
+    /// reads.
+    pub fn add(&mut self, kernel: usize, weight: f64, (grams, t): (&GramSet, usize), a: &[f64], missing: Missing) {
+        let Extension { mut basis, offset } = grams.extension(t, a);
+        self.constant += weight * offset;
+        let absent = grams.absent_value(t, a, offset, missing);
+        let (Basis::Samples { coef, .. } | Basis::Monomials { coef }) = &mut basis;
+        coef.iter_mut().for_each(|c| *c *= weight);
+        self.terms.push((kernel, basis, weight * absent));
+    }
+}
+
 /// How a term stands in the model file's header; its numbers stand in tensors.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct TermHeader {
@@ -106,52 +147,50 @@ impl Predictor {
         normalize: Normalize,
         missing: Missing,
     ) -> Self {
-        let mut columns: Vec<usize> = Vec::new();
-        let mut gram_columns: Vec<usize> = Vec::new();
-        let mut row_ids: Vec<usize> = Vec::new();
-        let mut decisions = Vec::new();
-        for (fit, part) in fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p))) {
-            let mut decision = Decision { constant: part.bias, terms: Vec::new() };
+        let parts = fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p)));
+        let expansion = |(fit, part): (&Fit, &FitPart)| {
+            let mut out = Expansion { constant: part.bias, terms: Vec::new() };
             for (kernel, &weight) in fit.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                let extension = grams.extension(kernel, &part.dual);
-                decision.constant += weight * extension.offset;
-                let absent = weight * grams.absent_value(kernel, &part.dual, extension.offset, missing);
-                let spec = table.map(|(_, kernels)| &kernels[kernel]);
-                let scaled = |coef: Vec<f64>| coef.into_iter().map(|c| weight * c).collect();
-                let basis = match extension.basis {
-                    Basis::Samples { index, coef } if let Some(spec) = spec.filter(|s| s.is_precomputed()) => {
-                        let at: Vec<usize> = index.iter().map(|&i| spec.columns[i]).collect();
-                        gram_columns.extend_from_slice(&at);
-                        TermBasis::Columns { at, coef: scaled(coef) }
-                    }
-                    Basis::Samples { index, coef } => {
-                        row_ids.extend_from_slice(&index);
-                        TermBasis::Samples { at: index, coef: scaled(coef) }
-                    }
-                    Basis::Monomials { coef } => TermBasis::Monomials { coef: scaled(coef) },
-                };
-                if let Some(spec) = spec.filter(|s| !s.is_precomputed()) {
-                    columns.extend_from_slice(&spec.columns);
-                }
-                decision.terms.push(Term { kernel, basis, absent });
+                out.add(kernel, weight, (grams, kernel), &part.dual, missing);
             }
-            decisions.push(decision);
+            out
+        };
+        Self::of(parts.map(expansion).collect(), table, normalize)
+    }
+
+    /// From functions of new rows.
+    pub fn of(functions: Vec<Expansion>, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
+        let (mut columns, mut gram_columns, mut row_ids) = (Vec::new(), Vec::new(), Vec::new());
+        let precomputed = |kernel: usize| table.map(|(_, k)| &k[kernel]).filter(|k| k.is_precomputed());
+        for (kernel, basis, _) in functions.iter().flat_map(|f| &f.terms) {
+            match (basis, precomputed(*kernel)) {
+                (Basis::Samples { index, .. }, Some(spec)) => {
+                    gram_columns.extend(index.iter().map(|&i| spec.columns[i]));
+                }
+                (Basis::Samples { index, .. }, None) => row_ids.extend_from_slice(index),
+                (Basis::Monomials { .. }, _) => {}
+            }
+            if let Some((_, kernels)) = table.filter(|_| precomputed(*kernel).is_none()) {
+                columns.extend_from_slice(&kernels[*kernel].columns);
+            }
         }
         for list in [&mut columns, &mut row_ids, &mut gram_columns] {
             list.sort_unstable();
             list.dedup();
         }
-        for term in decisions.iter_mut().flat_map(|d| &mut d.terms) {
-            match &mut term.basis {
-                TermBasis::Samples { at, .. } => {
-                    at.iter_mut().for_each(|i| *i = row_ids.partition_point(|r| r < i));
-                }
-                TermBasis::Columns { at, .. } => {
-                    at.iter_mut().for_each(|i| *i = gram_columns.partition_point(|c| c < i));
-                }
-                TermBasis::Monomials { .. } => {}
+        let stored = |kernel: usize, basis: Basis| match (basis, precomputed(kernel)) {
+            (Basis::Samples { index, coef }, Some(spec)) => {
+                let at = |i: &usize| gram_columns.partition_point(|c| *c < spec.columns[*i]);
+                TermBasis::Columns { at: index.iter().map(at).collect(), coef }
             }
-        }
+            (Basis::Samples { index, coef }, None) => {
+                TermBasis::Samples { at: index.iter().map(|i| row_ids.partition_point(|r| r < i)).collect(), coef }
+            }
+            (Basis::Monomials { coef }, _) => TermBasis::Monomials { coef },
+        };
+        let term = |(kernel, basis, absent)| Term { kernel, basis: stored(kernel, basis), absent };
+        let decision = |f: Expansion| Decision { constant: f.constant, terms: f.terms.into_iter().map(term).collect() };
+        let decisions = functions.into_iter().map(decision).collect();
         let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns).without_gaps());
         let sparse_start = table.filter(|(x, _)| x.sparse().is_some()).map_or(usize::MAX, |(x, _)| x.sparse_start());
         let (rows, spherical) = (rows.unwrap_or_default(), normalize == Normalize::Spherical);
@@ -210,22 +249,33 @@ impl Predictor {
     /// The same with the needed values of ready-made kernels.
     pub fn evaluate_with(&self, kernels: &[KernelSpec], x: &Rows, ready_made: &Rows) -> Matrix {
         let machines = self.decisions.len();
-        let ready: Vec<Vec<Ready<'_>>> =
-            self.decisions.iter().map(|d| d.terms.iter().map(|t| Ready::new(self, t, kernels)).collect()).collect();
+        let ready = self.ready(kernels);
         let mut out = Matrix::zeros(x.len(), machines);
         out.data_mut().par_chunks_mut(CHUNK * machines.max(1)).enumerate().for_each(|(c, out)| {
             let rows: Vec<usize> = (c * CHUNK..c * CHUNK + out.len() / machines).collect();
             let x = x.select_rows(&rows);
             let ready_made = ready_made.select_rows(&rows);
-            for (m, terms) in ready.iter().enumerate() {
-                let mut total = vec![self.decisions[m].constant; x.len()];
-                for term in terms {
-                    term.add(&x, &ready_made, self.spherical, &mut total);
-                }
-                total.iter().enumerate().for_each(|(i, v)| out[i * machines + m] = *v);
-            }
+            out.chunks_mut(machines).for_each(|row| {
+                row.iter_mut().zip(&self.decisions).for_each(|(o, d)| *o = d.constant);
+            });
+            ready.iter().for_each(|term| term.add(&x, &ready_made, self.spherical, machines, out));
         });
         out
+    }
+
+    /// Terms in their order, those that functions share gathered: kernel values of a row are computed once for all of them.
+    fn ready<'a>(&'a self, kernels: &[KernelSpec]) -> Vec<Ready<'a>> {
+        let mut out: Vec<(&Term, Ready<'a>)> = Vec::new();
+        for (m, decision) in self.decisions.iter().enumerate() {
+            for term in &decision.terms {
+                match out.iter_mut().find(|(first, _)| first.shares(term)) {
+                    Some((_, ready)) => ready.shares.push(Share::new(m, term)),
+                    None => out.push((term, Ready::new(self, m, term, kernels))),
+                }
+            }
+        }
+        out.sort_by_key(|(term, _)| term.kernel);
+        out.into_iter().map(|(_, ready)| ready).collect()
     }
 
     /// Decision values from kernel values against all training rows.
@@ -254,8 +304,21 @@ struct Ready<'a> {
     spec: KernelSpec,
     /// Its rows, or its monomials.
     basis: ReadyBasis<'a>,
+    /// The functions it is part of.
+    shares: Vec<Share<'a>>,
+}
+
+/// What a kernel contributes to one function.
+struct Share<'a> {
+    function: usize,
     coef: &'a [f64],
     absent: f64,
+}
+
+impl<'a> Share<'a> {
+    fn new(function: usize, term: &'a Term) -> Self {
+        Self { function, coef: term.coef(), absent: term.absent }
+    }
 }
 
 enum ReadyBasis<'a> {
@@ -265,57 +328,53 @@ enum ReadyBasis<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn new(predictor: &Predictor, term: &'a Term, kernels: &[KernelSpec]) -> Self {
+    fn new(predictor: &Predictor, function: usize, term: &'a Term, kernels: &[KernelSpec]) -> Self {
         let mut spec = kernels[term.kernel].clone();
         if !spec.is_precomputed() {
             spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
         }
-        let (basis, coef) = match &term.basis {
-            TermBasis::Samples { at, coef } => {
-                (ReadyBasis::Samples(spec.points(&predictor.rows.select_rows(at))), coef)
-            }
-            TermBasis::Columns { at, coef } => (ReadyBasis::Columns(at), coef),
+        let basis = match &term.basis {
+            TermBasis::Samples { at, .. } => ReadyBasis::Samples(spec.points(&predictor.rows.select_rows(at))),
+            TermBasis::Columns { at, .. } => ReadyBasis::Columns(at),
             TermBasis::Monomials { coef } => {
-                (ReadyBasis::Monomials(Monomials::of(spec.function, spec.columns.len(), coef.len())), coef)
+                ReadyBasis::Monomials(Monomials::of(spec.function, spec.columns.len(), coef.len()))
             }
         };
-        Self { spec, basis, coef, absent: term.absent }
+        Self { spec, basis, shares: vec![Share::new(function, term)] }
     }
 
-    fn add(&self, x: &Rows, ready_made: &Rows, spherical: bool, total: &mut [f64]) {
-        if let ReadyBasis::Columns(at) = &self.basis {
-            let absent = ready_made.absent(at);
-            for (i, total) in total.iter_mut().enumerate() {
-                let row = ready_made.numbers().row(i);
-                *total += match &absent {
-                    Some(absent) if absent[i] => self.absent,
-                    _ => at.iter().zip(self.coef).map(|(&c, coef)| coef * row[c]).sum::<f64>(),
-                };
-            }
-            return;
-        }
-        let absent = x.absent(&self.spec.columns);
-        let points = self.spec.points(x);
-        let squares = if spherical { points.diagonal() } else { Vec::new() };
-        let numbers = points.numbers().filter(|_| matches!(self.basis, ReadyBasis::Monomials(_)));
-        let mut values = vec![0.0; self.coef.len()];
-        for (i, total) in total.iter_mut().enumerate() {
+    /// Adds its shares to `out`, `functions` numbers per row of x.
+    fn add(&self, x: &Rows, ready_made: &Rows, spherical: bool, functions: usize, out: &mut [f64]) {
+        let absent = match &self.basis {
+            ReadyBasis::Columns(at) => ready_made.absent(at),
+            _ => x.absent(&self.spec.columns),
+        };
+        let points = (!matches!(self.basis, ReadyBasis::Columns(_))).then(|| self.spec.points(x));
+        let squares = points.as_ref().filter(|_| spherical).map(Points::diagonal).unwrap_or_default();
+        let numbers =
+            points.as_ref().filter(|_| matches!(self.basis, ReadyBasis::Monomials(_))).and_then(Points::numbers);
+        let mut values = vec![0.0; self.shares[0].coef.len()];
+        for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
-                *total += self.absent;
+                self.shares.iter().for_each(|s| out[s.function] += s.absent);
                 continue;
             }
-            match (&self.basis, &numbers) {
-                (ReadyBasis::Samples(rows), _) => points.row(i, rows, &mut values),
-                (ReadyBasis::Monomials(Some(map)), Some(x)) => map.map(x.row(i), &mut values),
-                (ReadyBasis::Monomials(_) | ReadyBasis::Columns(_), _) => values.fill(0.0),
+            match (&self.basis, &points, &numbers) {
+                (ReadyBasis::Columns(at), ..) => {
+                    let row = ready_made.numbers().row(i);
+                    values.iter_mut().zip(*at).for_each(|(v, &c)| *v = row[c]);
+                }
+                (ReadyBasis::Samples(rows), Some(points), _) => points.row(i, rows, &mut values),
+                (ReadyBasis::Monomials(Some(map)), _, Some(x)) => map.map(x.row(i), &mut values),
+                _ => values.fill(0.0),
             }
-            let value = dot(&values, self.coef);
-            *total += match squares.get(i) {
-                None => value,
-                Some(&square) if square > 0.0 => value / square.sqrt(),
+            let divisor = match squares.get(i) {
+                None => 1.0,
+                Some(&square) if square > 0.0 => square.sqrt(),
                 // A row of norm 0 has kernel value 0 with every other.
-                Some(_) => 0.0,
+                Some(_) => f64::INFINITY,
             };
+            self.shares.iter().for_each(|s| out[s.function] += dot(&values, s.coef) / divisor);
         }
     }
 }

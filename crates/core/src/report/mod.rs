@@ -83,11 +83,12 @@ pub struct MethodRow {
 pub struct WeightPanel {
     /// Method with its parameters.
     pub method: String,
-    /// What each machine decides, e.g. class names; one entry per row of `weights`, and one in all where weights are shared.
+    /// What each machine decides, e.g. class names, or the region where weights depend on it; one entry per row of `weights`, and one in
+    /// all where weights are shared.
     pub machines: Vec<String>,
     /// Kernel names.
     pub kernels: Vec<String>,
-    /// `weights[machine][kernel]`.
+    /// `weights[machine or region][kernel]`.
     pub weights: Vec<Vec<f64>>,
 }
 
@@ -155,7 +156,9 @@ impl MethodRow {
     /// The row of a fitted model.
     pub fn new(method: &str, model: &Model, score: Option<Score>) -> Self {
         let total = model.kernel_names().len();
-        let selected = (0..total).filter(|&m| model.machines.iter().any(|k| k.weights[m] != 0.0)).count();
+        // Localized models have a weight per region.
+        let used = |k: &Machine, m: usize| k.weights.iter().skip(m).step_by(total.max(1)).any(|w| *w != 0.0);
+        let selected = (0..total).filter(|&m| model.machines.iter().any(|k| used(k, m))).count();
         let certificate = model.certificate();
         Self {
             method: method.into(),
@@ -173,12 +176,18 @@ impl WeightPanel {
     /// The weights of a fitted model.
     pub fn new(method: &str, model: &Model) -> Self {
         let vectors = own_weights(model);
-        Self {
-            method: method.into(),
-            machines: vectors.iter().map(|(name, _)| name.clone()).collect(),
-            kernels: model.kernel_names().into_iter().map(String::from).collect(),
-            weights: vectors.into_iter().map(|(_, machine)| machine.weights.clone()).collect(),
+        let kernels: Vec<String> = model.kernel_names().into_iter().map(String::from).collect();
+        let (mut machines, mut weights) = (Vec::new(), Vec::new());
+        for (name, machine) in &vectors {
+            let rows: Vec<Vec<f64>> = machine.weights.chunks(kernels.len().max(1)).map(<[f64]>::to_vec).collect();
+            machines.extend((1..=rows.len()).map(|j| match (vectors.len(), rows.len()) {
+                (_, 1) => name.clone(),
+                (1, _) => format!("region {j}"),
+                _ => format!("{name}, region {j}"),
+            }));
+            weights.extend(rows);
         }
+        Self { method: method.into(), machines, kernels, weights }
     }
 
     /// Every kernel with its mean weight over machines, largest first; ties keep the kernels' order.

@@ -2,12 +2,14 @@
 
 mod elastic_net;
 mod lp_ball;
+mod per_region;
 mod root;
 
 use std::ops::Range;
 
 pub use elastic_net::ElasticNet;
 pub use lp_ball::LpBall;
+pub use per_region::PerRegion;
 
 use crate::linalg::dot;
 

@@ -1,0 +1,141 @@
+//! Base kernels scaled by rows and columns, seen as terms of their own.
+
+use crate::{
+    gram::{Budget, Factor, Gram, GramSource, add_factors},
+    linalg::Matrix,
+};
+
+/// Terms diag(s) K_m diag(s). A factor stays a factor: diag(s) L Lᵀ diag(s) has the factor diag(s) L.
+pub struct LocalizedGramSet<'a> {
+    base: &'a dyn GramSource,
+    /// One vector over the samples per scale.
+    scales: Vec<Vec<f64>>,
+    /// Base term and scale of each term.
+    terms: Vec<(usize, usize)>,
+    factors: Vec<Option<Factor>>,
+}
+
+impl<'a> LocalizedGramSet<'a> {
+    /// Every kernel in every region, region after region: term j·M + m is diag(c_j) K_m diag(c_j). `memberships` is samples × regions.
+    pub fn cross(base: &'a dyn GramSource, memberships: &Matrix, room: Budget) -> Self {
+        let (regions, kernels) = (memberships.cols(), base.n_terms());
+        let terms = (0..regions).flat_map(|j| (0..kernels).map(move |m| (m, j))).collect();
+        Self::new(base, columns(memberships), terms, room)
+    }
+
+    /// Every kernel with its own gate: term m is diag(η_m) K_m diag(η_m). `gates` is samples × kernels.
+    pub fn paired(base: &'a dyn GramSource, gates: &Matrix, room: Budget) -> Self {
+        let terms = (0..base.n_terms()).map(|m| (m, m)).collect();
+        Self::new(base, columns(gates), terms, room)
+    }
+
+    fn new(base: &'a dyn GramSource, scales: Vec<Vec<f64>>, terms: Vec<(usize, usize)>, room: Budget) -> Self {
+        let bytes: u64 = terms.iter().filter_map(|&(m, _)| base.factor(m)).map(Factor::bytes).sum();
+        // Copies of the factors are for speed: where they do not fit, terms are summed entry by entry.
+        let fits = bytes <= room.bytes / 2;
+        let scaled = |&(m, j): &(usize, usize)| base.factor(m).filter(|_| fits).map(|f| f.scaled(&scales[j]));
+        let factors = terms.iter().map(scaled).collect();
+        Self { base, scales, terms, factors }
+    }
+
+    /// s∘v for the scale of term `t`.
+    fn scaled(&self, t: usize, v: &[f64]) -> Vec<f64> {
+        self.scales[self.terms[t].1].iter().zip(v).map(|(s, v)| s * v).collect()
+    }
+}
+
+fn columns(m: &Matrix) -> Vec<Vec<f64>> {
+    (0..m.cols()).map(|j| m.column(j)).collect()
+}
+
+impl GramSource for LocalizedGramSet<'_> {
+    fn n_samples(&self) -> usize {
+        self.base.n_samples()
+    }
+
+    fn n_terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    fn accumulate(&self, t: usize, weight: f64, scale: Option<&[f64]>, out: &mut Gram) {
+        let (m, j) = self.terms[t];
+        match scale {
+            None => self.base.accumulate(m, weight, Some(&self.scales[j]), out),
+            Some(s) => self.base.accumulate(m, weight, Some(&self.scaled(t, s)), out),
+        }
+    }
+
+    fn apply(&self, t: usize, v: &[f64], out: &mut [f64]) {
+        let (m, j) = self.terms[t];
+        self.base.apply(m, &self.scaled(t, v), out);
+        out.iter_mut().zip(&self.scales[j]).for_each(|(o, s)| *o *= s);
+    }
+
+    fn row(&self, t: usize, i: usize, out: &mut [f64]) {
+        let (m, j) = self.terms[t];
+        self.base.row(m, i, out);
+        let own = self.scales[j][i];
+        out.iter_mut().zip(&self.scales[j]).for_each(|(o, s)| *o *= own * s);
+    }
+
+    fn factor(&self, t: usize) -> Option<&Factor> {
+        self.factors[t].as_ref()
+    }
+
+    /// (s∘a)ᵀE(s∘a) ≤ residual · max s² · ‖a‖².
+    fn residual(&self, t: usize) -> f64 {
+        let (m, j) = self.terms[t];
+        self.base.residual(m) * self.scales[j].iter().fold(0.0f64, |largest, s| largest.max(s * s))
+    }
+
+    fn trace(&self, t: usize) -> f64 {
+        let mut row = vec![0.0; self.n_samples()];
+        let diagonal = (0..row.len()).map(|i| {
+            self.row(t, i, &mut row);
+            row[i]
+        });
+        diagonal.sum::<f64>() + self.residual(t)
+    }
+
+    /// Factors as matrix products; the rest summed scale by scale, so that kernels of one region are combined before they are scaled.
+    fn combine(&self, weights: &[f64]) -> Gram {
+        let n = self.n_samples();
+        let mut out = Gram::zeros(n);
+        for (j, scale) in self.scales.iter().enumerate() {
+            let own: Vec<usize> = (0..self.terms.len())
+                .filter(|&t| self.terms[t].1 == j && weights[t] != 0.0 && self.factors[t].is_none())
+                .collect();
+            match own.as_slice() {
+                [] => {}
+                [t] => self.base.accumulate(self.terms[*t].0, weights[*t], Some(scale), &mut out),
+                several => {
+                    let mut inside = vec![0.0; self.base.n_terms()];
+                    several.iter().for_each(|&t| inside[self.terms[t].0] += weights[t]);
+                    let sum = self.base.combine(&inside);
+                    for (i, row) in out.data_mut().chunks_exact_mut(n).enumerate().filter(|(i, _)| scale[*i] != 0.0) {
+                        let parts = row[..=i].iter_mut().zip(sum.row(i)).zip(scale);
+                        parts.for_each(|((o, k), s)| *o += scale[i] * s * k);
+                    }
+                }
+            }
+        }
+        let active = weights.iter().zip(&self.factors).filter(|(w, _)| **w != 0.0);
+        let factors: Vec<(f64, &Factor)> = active.filter_map(|(&w, f)| f.as_ref().map(|f| (w, f))).collect();
+        add_factors(&factors, &mut out);
+        out.mirror();
+        out
+    }
+
+    fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; terms.len()];
+        for j in 0..self.scales.len() {
+            let own: Vec<usize> = (0..terms.len()).filter(|&k| self.terms[terms[k]].1 == j).collect();
+            let Some(first) = own.first() else { continue };
+            let scaled = self.scaled(terms[*first], a);
+            let kernels: Vec<usize> = own.iter().map(|&k| self.terms[terms[k]].0).collect();
+            let forms = self.base.quad_forms_of(&kernels, &scaled);
+            own.iter().zip(forms).for_each(|(&k, s)| out[k] = s);
+        }
+        out
+    }
+}

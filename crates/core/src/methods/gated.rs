@@ -37,6 +37,8 @@ const LONGEST: f64 = 1.0;
 /// Where V has kinks: how far apart, in the gate's arguments, gradients may be taken to count as one, and how many.
 const NEARBY: f64 = 1e-2;
 const BUNDLE: usize = 24;
+/// Steps over which V must stand still where gradients jump from step to step.
+const WINDOW: usize = 10;
 
 /// A solved gate.
 #[derive(Clone)]
@@ -166,6 +168,7 @@ fn descend(
     let mut now = visit(problem, gate, at.clone(), accuracy, duals)?;
     let mut history = History::default();
     let (mut decrease, mut steps) = (f64::INFINITY, 0);
+    let mut recent: Vec<(f64, f64)> = Vec::new();
     loop {
         let size = now.value.abs().max(f64::MIN_POSITIVE);
         run.record_values(now.value.min(lowest), f64::NAN, now.slope / size, active_gates(&now.gates));
@@ -175,6 +178,15 @@ fn descend(
         let at_rest = now.slope <= 0.1 * tol * size && shut;
         if at_rest && (decrease <= 0.01 * tol * size || now.slope <= 1e-9 * size) {
             return Ok((now, Status::Stationary));
+        }
+        // The same over a few steps: around a kink, progress and gradient need not be small at once.
+        recent.push((now.value, now.slope));
+        if let Some(first) = recent.len().checked_sub(WINDOW) {
+            let window = &recent[first..];
+            let still = window[0].0 - now.value <= 0.01 * tol * size;
+            if still && shut && window.iter().any(|(_, slope)| *slope <= 0.1 * tol * size) {
+                return Ok((now, Status::Stationary));
+            }
         }
         if run.stopped() {
             return Ok((now, Status::Stopped));

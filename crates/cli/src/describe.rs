@@ -56,7 +56,11 @@ fn summary(model: &Model, row: &MethodRow) -> String {
     };
     let expects = match &model.input {
         Input::Table { columns, standardizer, .. } => {
-            let scaled = if standardizer.is_some() { "standardised by the model" } else { "used as they are" };
+            let scaled = if standardizer.as_ref().is_some_and(|s| !s.mean.is_empty()) {
+                "standardised by the model"
+            } else {
+                "used as they are"
+            };
             format!("{}, {scaled}", list(columns))
         }
         Input::Precomputed { n_train, kernels } => format!("{} kernels against {n_train} training rows", kernels.len()),

@@ -157,6 +157,15 @@ fn gram_matrices_go_out_and_come_back() {
     let plain = column(f.run("predict plain.mercer test.csv --decision"));
     assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
     f.refuses("predict ready.mercer test.csv", "column `k.1.");
+    // One matrix of all rows serves a fit on some and predictions for others.
+    f.run(&format!("gram train.csv {bank} -o all.npz"));
+    f.run(
+        "fit train.csv --rows 1-60:2 --target y --gram k=all.npz --kernels 'precomputed(k.1)' -o ready.mercer --quiet",
+    );
+    f.run("fit train.csv --rows 1-60:2 --target y --no-standardize --kernels 'rbf(1)' -o plain.mercer --quiet");
+    let ready = column(f.run("predict ready.mercer train.csv --rows 2-60:2 --decision --gram k=all.npz"));
+    let plain = column(f.run("predict plain.mercer train.csv --rows 2-60:2 --decision"));
+    assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
     // A file named in the bank; one that is no kernel.
     f.write(
         "signs.txt",

@@ -6,6 +6,8 @@
 """
 
 from mercer import kernels
+from mercer._align import AlignFMKLClassifier, AlignFMKLRegressor, AlignMKLClassifier, AlignMKLRegressor
+from mercer._diagnose import diagnose
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._gram import gram
 from mercer._input import GramView
@@ -19,6 +21,10 @@ from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
 __version__ = _version()
 
 __all__ = [
+    "AlignFMKLClassifier",
+    "AlignFMKLRegressor",
+    "AlignMKLClassifier",
+    "AlignMKLRegressor",
     "GMKLClassifier",
     "GMKLRegressor",
     "GramView",
@@ -30,6 +36,7 @@ __all__ = [
     "SingleKernelRegressor",
     "UniformMKLClassifier",
     "UniformMKLRegressor",
+    "diagnose",
     "gram",
     "kernels",
     "load",

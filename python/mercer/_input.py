@@ -74,7 +74,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
     rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
         X, y = validate_data(estimator, X, y, **rules, **_STACK)
-        X = _stack(X)
+        X = stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
     elif _is_views(X) or _has_text(X):
@@ -97,21 +97,21 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
     return Training(X, y, weight, columns, views, texts, extras)
 
 
-def read_computed(estimator: Any, X: Any, stack: np.ndarray, y: Any, sample_weight: Any, *, numeric: bool) -> Training:
+def read_computed(estimator: Any, X: Any, values: np.ndarray, y: Any, sample_weight: Any, *, numeric: bool) -> Training:
     """Training data whose kernel values are at hand: X itself is checked by the functions that computed them."""
-    if stack.shape[0] != stack.shape[1]:
-        raise ValueError(f"kernels of the training rows must be square, got {stack.shape[:2]}")
-    _, y = check_X_y(np.zeros((stack.shape[0], 1)), y, estimator=estimator, y_numeric=numeric, ensure_min_samples=2)
-    shape = getattr(X, "shape", (stack.shape[0], 1))
+    if values.shape[0] != values.shape[1]:
+        raise ValueError(f"kernels of the training rows must be square, got {values.shape[:2]}")
+    _, y = check_X_y(np.zeros((values.shape[0], 1)), y, estimator=estimator, y_numeric=numeric, ensure_min_samples=2)
+    shape = getattr(X, "shape", (values.shape[0], 1))
     estimator.n_features_in_ = shape[1] if len(shape) > 1 else 1
-    return Training(finite(stack), y, _weights(sample_weight, stack.shape[0]))
+    return Training(finite(values), y, _weights(sample_weight, values.shape[0]))
 
 
-def finite(stack: np.ndarray) -> np.ndarray:
+def finite(values: np.ndarray) -> np.ndarray:
     """Kernel values without NaN or infinity."""
-    if not np.isfinite(stack).all():
+    if not np.isfinite(values).all():
         raise ValueError("kernel values must be finite numbers")
-    return stack
+    return values
 
 
 def read_features(estimator: Any, X: Any) -> tuple[np.ndarray, Texts, list[tuple[str, int, int]], Extras]:
@@ -158,10 +158,11 @@ def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, in
 
 def read_block(estimator: Any, X: Any) -> np.ndarray:
     """Checks kernel values between new rows and the training rows."""
-    return _stack(validate_data(estimator, X, reset=False, **_STACK))
+    return stack(validate_data(estimator, X, reset=False, **_STACK))
 
 
-def _stack(X: np.ndarray) -> np.ndarray:
+def stack(X: np.ndarray) -> np.ndarray:
+    """Kernel values with the kernel axis last."""
     if X.ndim == 2:
         X = X[:, :, np.newaxis]
     if X.ndim != 3 or X.shape[2] == 0:

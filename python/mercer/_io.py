@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _mercer
+from mercer._align import AlignFMKLClassifier, AlignFMKLRegressor, AlignMKLClassifier, AlignMKLRegressor
 from mercer._base import MKLBase
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._lp import LpMKLClassifier, LpMKLRegressor
@@ -25,6 +26,8 @@ ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
     "gmkl": {"classification": GMKLClassifier, "regression": GMKLRegressor},
     "lp": {"classification": LpMKLClassifier, "regression": LpMKLRegressor},
     "single": {"classification": SingleKernelClassifier, "regression": SingleKernelRegressor},
+    "align": {"classification": AlignMKLClassifier, "regression": AlignMKLRegressor},
+    "alignf": {"classification": AlignFMKLClassifier, "regression": AlignFMKLRegressor},
     "smkl": {"classification": SMKLClassifier, "regression": SMKLRegressor},
 }
 

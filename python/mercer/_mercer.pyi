@@ -7,7 +7,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Model", "fit", "fit_precomputed", "gram", "methods", "parse_kernels", "version"]
+__all__ = [
+    "Model",
+    "diagnose",
+    "diagnose_precomputed",
+    "fit",
+    "fit_precomputed",
+    "gram",
+    "methods",
+    "parse_kernels",
+    "version",
+]
 
 _Callback = Callable[[int, float, float, float, int, float], object]
 
@@ -66,6 +76,27 @@ def fit_precomputed(
     n_threads: int | None = None,
     callback: _Callback | None = None,
 ) -> Model: ...
+def diagnose(
+    x: NDArray[np.float64],
+    *,
+    spec: str,
+    columns: Sequence[str] | None = None,
+    views: Sequence[tuple[str, int, int]] = ...,
+    texts: Sequence[tuple[str, Sequence[str]]] = ...,
+    codes: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] = ...,
+    values: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+) -> str: ...
+def diagnose_precomputed(
+    stack: NDArray[np.float64],
+    *,
+    spec: str,
+    codes: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] = ...,
+    values: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+) -> str: ...
 def gram(
     x: NDArray[np.float64],
     kernels: str,

@@ -226,3 +226,41 @@ def test_functions_are_kernels_too(binary):
         GMKLClassifier(lambda A, B: np.zeros(3)).fit(X, y)
     with pytest.raises(ValueError, match="finite"):
         GMKLClassifier(lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
+
+
+def centred_alignment(K, L):
+    H = np.eye(len(K)) - 1 / len(K)
+    K, L = H @ K @ H, H @ L @ H
+    return (K * L).sum() / np.sqrt((K * K).sum() * (L * L).sum())
+
+
+@pytest.mark.parametrize("kind", ["classes", "values"])
+def test_diagnose_says_what_numpy_says(binary, kind):
+    X, y = binary
+    y, goal = (np.array(["u", "v"])[y], np.equal.outer(y, y)) if kind == "classes" else (X[:, 0] + 1, None)
+    goal = np.outer(y, y) if goal is None else goal.astype(float)
+    bank = [RBF([0.5, 2]), Linear().on("each")]
+    found = mercer.diagnose(X, y, bank, standardize=False)
+    grams = mercer.gram(X, bank, normalize="multiplicative")
+    assert found.kernel_names[0] == "rbf(0.5) on all" and list(found.frame().index) == found.kernel_names
+    for t, K in enumerate(np.moveaxis(grams, 2, 0)):
+        assert_allclose(found.alignment[t], centred_alignment(K, goal), rtol=1e-6)
+        assert_allclose(found.trace[t], np.trace(K))
+        H = np.eye(80) - 1 / 80
+        values = np.linalg.eigvalsh(H @ K @ H)
+        assert_allclose(found.effective_rank[t], values.sum() ** 2 / (values**2).sum(), rtol=1e-6)
+        for s, L in enumerate(np.moveaxis(grams, 2, 0)):
+            assert_allclose(found.between[t, s], centred_alignment(K, L), rtol=1e-6, atol=1e-12)
+    ready = mercer.diagnose(mercer.gram(X, bank), y, "precomputed")
+    assert_allclose(ready.alignment, found.alignment)
+    named = mercer.diagnose(X, y, [rbf_kernel, Callable(polynomial_kernel, name="cubic")])
+    assert named.kernel_names == ["rbf_kernel", "cubic"] and (0 <= named.between).all()
+    assert np.isinf(found.condition[-1])
+
+
+def test_diagnose_takes_sequences(dna):
+    texts, y = dna
+    found = mercer.diagnose(texts, y, [Spectrum("1..6")])
+    assert found.alignment.argmax() >= 3 and found.between.shape == (6, 6)
+    with pytest.raises(ValueError, match="one class"):
+        mercer.diagnose(texts, ["a"] * len(texts), Spectrum(2))

@@ -44,7 +44,7 @@ pub enum Command {
     Gram(GramArgs),
     /// List the methods
     Methods(MethodsArgs),
-    /// Explain the kernel language, or check a text in it
+    /// Explain the kernel language, check a text in it, or show what a bank looks like on a table
     Kernels(KernelsArgs),
 }
 
@@ -345,10 +345,45 @@ pub struct MethodsArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct KernelsArgs {
     /// Parse this text and print its canonical form
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "data")]
     pub check: Option<String>,
+    /// Data in any format that `fit` reads: show how each kernel aligns with the target, its trace, rank and conditioning
+    #[arg(requires = "target")]
+    pub data: Option<PathBuf>,
+    /// Column to predict: its name, or its number (1 is the first, -1 the last)
+    #[arg(long, short, value_name = "COL", allow_negative_numbers = true, requires = "data")]
+    pub target: Option<String>,
+    /// What the target is; `auto`: classes for text and for 2 to 10 distinct integers, else numbers
+    #[arg(long, default_value = "auto", value_parser = task())]
+    pub task: TaskHint,
+    /// Kernels, in the kernel language
+    #[arg(long, short, default_value = "auto", value_name = "TEXT")]
+    pub kernels: String,
+    /// Use these columns only
+    #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true, conflicts_with = "exclude")]
+    pub columns: Option<Vec<String>>,
+    /// Leave these columns out
+    #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true)]
+    pub exclude: Vec<String>,
+    /// How each kernel is scaled
+    #[arg(long, default_value = "multiplicative",
+        value_parser = named::<Normalize>(&["trace", "multiplicative", "spherical", "center", "none"]))]
+    pub normalize: Normalize,
+    /// Leave columns as they are instead of bringing them to mean 0, deviation 1
+    #[arg(long)]
+    pub no_standardize: bool,
+    /// Show every kernel, not only those that align best with the target
+    #[arg(long)]
+    pub all: bool,
+    /// Also write an HTML report with the alignments of all pairs
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Threads (default: one per core)
+    #[arg(long, value_parser = threads, value_name = "N")]
+    pub threads: Option<usize>,
     /// One JSON object on standard output
     #[arg(long)]
     pub json: bool,

@@ -505,7 +505,7 @@ fn bad_requests_are_refused_before_any_work() {
     fit("--tol 0").refuses_in_one_line("`tol`");
     fit("--v 2").refuses_in_one_line("`v`");
     fit("--p 0.5").refuses_in_one_line("`p`");
-    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, smkl, l1, l2");
+    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, align, alignf, smkl, l1, l2");
     fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
     fit("--method l1 --p 2").refuses_in_one_line("`p` must be left out with --method l1");
     fit("--method lp --p 0.5").refuses_in_one_line("`p`");
@@ -618,4 +618,49 @@ fn ctrl_c_saves_the_best_model_so_far() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("interrupted: saving the best model so far"), "{rest}");
     assert_eq!(folder.run("inspect m.mercer --json").exits(0).json()["status"], "stopped");
+}
+
+/// DNA whose class is whether it holds GATTACA, and a number that says nothing.
+fn splice(n: usize, seed: u64) -> String {
+    let mut rng = Rng::new(seed);
+    let mut text = String::from("noise,dna,class\n");
+    for i in 0..n {
+        let mut dna: String = (0..40).map(|_| ['A', 'C', 'G', 'T'][rng.below(4)]).collect();
+        let at = rng.below(33);
+        if i % 2 == 0 {
+            dna.replace_range(at..at + 7, "GATTACA");
+        }
+        let _ = writeln!(text, "{},{dna},{}", rng.normal(), if i % 2 == 0 { "site" } else { "none" });
+    }
+    text
+}
+
+#[test]
+fn sequences_are_fitted_predicted_and_diagnosed_from_a_csv() {
+    let folder = Folder::new("sequences");
+    folder.write("train.csv", &splice(120, 1)).write("test.csv", &splice(100, 2));
+    let bank = "--kernels 'linear; spectrum(3..6), wd(1..3) on cols(dna)'";
+    folder.run(&format!("fit train.csv --target class -C 10 {bank} -o m.mercer --report r.html")).exits(0);
+    let value = folder.run("score m.mercer test.csv --target class --json").exits(0).json();
+    assert!(value["scores"]["accuracy"].as_f64().unwrap() > 0.8, "{value}");
+    assert_eq!(folder.run("predict m.mercer test.csv").exits(0).out.lines().count(), 101);
+    assert!(folder.run("inspect m.mercer").exits(0).out.contains("spectrum(5, dna) on dna"));
+    assert!(folder.run("verify m.mercer train.csv --target class").exits(0).out.contains("verified"));
+    assert!(fs::read_to_string(folder.0.join("r.html")).unwrap().contains("How kernels align"));
+    folder.write("numbers.csv", "noise,dna,class\n1,2,site\n");
+    folder
+        .run("predict m.mercer numbers.csv")
+        .refuses_in_one_line("column `dna`: holds numbers where the model needs text");
+
+    let text = folder.run(&format!("kernels train.csv --target class {bank} --report k.html")).exits(0).out;
+    assert!(text.starts_with("120 rows, 8 kernels\n") && text.contains("kernels most alike"), "{text}");
+    assert!(fs::read_to_string(folder.0.join("k.html")).unwrap().contains("How kernels align"));
+    let value = folder.run(&format!("kernels train.csv --target class {bank} --json")).exits(0).json();
+    let alignment = |t: usize| value["kernels"][t]["alignment"].as_f64().unwrap();
+    assert!(alignment(0) < 0.1 && alignment(3) > 2.0 * alignment(0), "{value}");
+    assert_eq!(value["between"][2][2], 1.0);
+    folder.run("kernels train.csv").exits(2);
+    for method in ["align", "alignf"] {
+        folder.run(&format!("fit train.csv --target class --method {method} {bank} -o a.mercer --strict")).exits(0);
+    }
 }

@@ -1,14 +1,15 @@
-//! Kernels of sequences and of histograms: laws, storage, prediction of new rows, what is refused.
+//! Kernels of sequences and of histograms: laws, storage, prediction of new rows, what is refused; how kernels align.
 
 use std::path::Path;
 
 use mercer::{
     Model, TrainSpec,
     data::{Dataset, Rng, Rows, Sequences, Target, csv::Table},
-    gram::{Budget, BuildOptions, GramSet, GramSource, Storage, gram_block},
+    gram::{Budget, BuildOptions, GramSet, GramSource, Stack, Storage, gram_block},
     kernels::{Alphabet, Function, KernelSpec, Normalize, Text, language},
     linalg::{Matrix, dot},
-    methods::MethodSpec,
+    methods::{MethodSpec, diagnose, diagnose_precomputed, non_negative, verify},
+    model::Scheme,
     trace::Silent,
 };
 use mercer_testkit::{
@@ -160,7 +161,7 @@ fn models_of_sequences_are_certified_saved_and_predict_raw_new_ones() {
         };
         let right = labels.iter().zip(truth).filter(|(a, b)| a == b).count();
         assert!(right >= 85, "{name}: {right} of 100");
-        let found = mercer::methods::verify(&model, &data, &target, None).unwrap();
+        let found = verify(&model, &data, &target, None).unwrap();
         assert!(found.agrees, "{name}: {:?}", found.findings);
         // A damaged file is refused, wherever the damage is.
         let bytes = model.to_bytes().unwrap();
@@ -311,4 +312,166 @@ fn a_sigmoid_is_used_where_it_is_positive_semidefinite_and_refused_elsewhere() {
     assert_eq!(fit("sigmoid(1e-6, 0), linear").unwrap().status().as_str(), "optimal");
     let e = fit("sigmoid(1, -2)").unwrap_err().to_string();
     assert!(e.contains("kernel `sigmoid(1, -2) on all`: not positive semidefinite"), "{e}");
+}
+
+/// H K H.
+fn centred(k: &Matrix) -> Matrix {
+    let n = k.rows();
+    let h = |i: usize, j: usize| f64::from(i == j) - 1.0 / n as f64;
+    let times = |a: &dyn Fn(usize, usize) -> f64, b: &dyn Fn(usize, usize) -> f64| {
+        let value = |i: usize, j: usize| (0..n).map(|l| a(i, l) * b(l, j)).sum();
+        Matrix::new(n, n, (0..n * n).map(|at| value(at / n, at % n)).collect()).unwrap()
+    };
+    let left = times(&h, &|i, j| k[(i, j)]);
+    times(&|i, j| left[(i, j)], &h)
+}
+
+fn frobenius(a: &Matrix, b: &Matrix) -> f64 {
+    a.data().iter().zip(b.data()).map(|(x, y)| x * y).sum()
+}
+
+/// Three classes in three columns, one of them noise.
+fn three_classes(n: usize, seed: u64) -> (Dataset, Target) {
+    let mut rng = Rng::new(seed);
+    let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
+    let x = labels
+        .iter()
+        .flat_map(|&l| [l as f64 + rng.normal(), rng.normal(), (l == 1) as u8 as f64 + 0.5 * rng.normal()]);
+    let x = Matrix::new(n, 3, x.collect()).unwrap();
+    (Dataset::new(x, vec![]).unwrap(), Target::Classes { names: ["a", "b", "c"].map(String::from).to_vec(), labels })
+}
+
+#[test]
+fn a_diagnosis_says_what_plain_matrices_say() {
+    let (data, classes) = three_classes(36, 3);
+    let values = Target::Values((0..36).map(|i| data.features()[(i, 0)] + 1.5).collect());
+    let bank = "linear on each; rbf(0.5|2), poly(2) on all";
+    for target in [&classes, &values] {
+        let spec = TrainSpec { kernels: bank.into(), standardize: false, ..TrainSpec::default() };
+        let found = diagnose(&data, target, &spec).unwrap();
+        let kernels = language::parse(bank).unwrap().resolve(&data).unwrap();
+        let raw = gram_block(&data, None, &kernels, Normalize::Multiplicative).unwrap();
+        let flat: Vec<Matrix> = raw.iter().map(centred).collect();
+        let same = |i: usize, j: usize| match target {
+            Target::Classes { labels, .. } => f64::from(labels[i] == labels[j]),
+            Target::Values(y) => y[i] * y[j],
+        };
+        let goal = centred(&Matrix::new(36, 36, (0..36 * 36).map(|at| same(at / 36, at % 36)).collect()).unwrap());
+        let alignment = |a: &Matrix, b: &Matrix| frobenius(a, b) / (frobenius(a, a) * frobenius(b, b)).sqrt();
+        for (t, report) in found.kernels.iter().enumerate() {
+            assert_eq!(report.name, kernels[t].name);
+            assert!((report.alignment - alignment(&flat[t], &goal)).abs() < 1e-8, "{report:?}");
+            let trace = |k: &Matrix| (0..36).map(|i| k[(i, i)]).sum::<f64>();
+            assert!((report.trace - trace(&raw[t])).abs() < 1e-6 * report.trace, "{report:?}");
+            let spread = trace(&flat[t]).powi(2) / frobenius(&flat[t], &flat[t]);
+            assert!((report.effective_rank - spread).abs() < 1e-6 * spread, "{report:?} {spread}");
+            for (s, between) in found.between[t].iter().enumerate() {
+                assert!((between - alignment(&flat[t], &flat[s])).abs() < 1e-8);
+            }
+        }
+        // One column has rank 1 and no finite condition.
+        assert!(found.kernels[0].rank == Some(1) && found.kernels[0].condition == f64::INFINITY);
+        assert!((found.kernels[0].effective_rank - 1.0).abs() < 1e-9);
+    }
+    // Eigenvalues 1, 2, …, 10, rotated by a reflection.
+    let n = 10;
+    let h = |i: usize, j: usize| f64::from(i == j) - 2.0 / n as f64;
+    let entry = |i: usize, j: usize| (0..n).map(|l| h(i, l) * (l + 1) as f64 * h(l, j)).sum();
+    let data: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
+    let target = Target::Values((0..n).map(|i| i as f64).collect());
+    let spec = TrainSpec { normalize: Normalize::None, ..TrainSpec::default() };
+    let found = diagnose_precomputed(Stack { rows: n, cols: n, terms: 1, data: &data }, &target, &spec).unwrap();
+    assert!((found.kernels[0].condition - 10.0).abs() < 1e-6, "{:?}", found.kernels[0]);
+}
+
+#[test]
+fn non_negative_least_squares_beats_every_subset() {
+    let mut rng = Rng::new(4);
+    for _ in 0..200 {
+        let m = 1 + rng.below(5);
+        let z =
+            Matrix::new(m, m + 1, (0..m * (m + 1)).map(|_| rng.normal().abs() + 0.3 * rng.normal()).collect()).unwrap();
+        let mut a = Matrix::zeros(m, m);
+        for i in 0..m {
+            for j in 0..m {
+                a[(i, j)] = dot(z.row(i), z.row(j)) / (dot(z.row(i), z.row(i)) * dot(z.row(j), z.row(j))).sqrt();
+            }
+        }
+        let b: Vec<f64> = (0..m).map(|_| rng.normal()).collect();
+        let value = |v: &[f64]| (0..m).map(|i| v[i] * (dot(a.row(i), v) - 2.0 * b[i])).sum::<f64>();
+        let v = non_negative(&a, &b).unwrap();
+        assert!(v.iter().all(|x| *x >= 0.0));
+        for i in 0..m {
+            let slope = b[i] - dot(a.row(i), &v);
+            assert!(slope < 1e-8 && (v[i] == 0.0 || slope.abs() < 1e-8), "{slope} at {}", v[i]);
+        }
+        for _ in 0..100 {
+            let other: Vec<f64> = v.iter().map(|x| (x + 0.3 * rng.normal()).max(0.0)).collect();
+            assert!(value(&v) <= value(&other) + 1e-10);
+        }
+    }
+}
+
+#[test]
+fn alignment_gives_the_weights_that_plain_matrices_give() {
+    let (data, target) = three_classes(60, 5);
+    let two = Target::Classes {
+        names: vec!["0".into(), "1".into()],
+        labels: (0..60).map(|i| usize::from(data.features()[(i, 0)] + 0.3 * data.features()[(i, 2)] > 1.0)).collect(),
+    };
+    let bank = "linear on each; rbf(1) on all, each; poly(2)";
+    let spec = |name: &str| TrainSpec {
+        method: MethodSpec::named(name).unwrap(),
+        kernels: bank.into(),
+        standardize: false,
+        ..TrainSpec::default()
+    };
+    let kernels = language::parse(bank).unwrap().resolve(&data).unwrap();
+    let flat: Vec<Matrix> =
+        gram_block(&data, None, &kernels, Normalize::Multiplicative).unwrap().iter().map(centred).collect();
+    let Target::Classes { labels, .. } = &two else { panic!() };
+    let y: Vec<f64> = labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect();
+    let goal = Matrix::new(60, 60, (0..3600).map(|at| y[at / 60] * y[at % 60]).collect()).unwrap();
+    let own: Vec<f64> = flat.iter().map(|k| frobenius(k, &goal) / frobenius(k, k).sqrt()).collect();
+    let total: f64 = own.iter().sum();
+    let one = mercer::train(&data, &two, None, &spec("align"), &mut Silent).unwrap();
+    for (w, a) in one.machines[0].weights.iter().zip(&own) {
+        assert!((w - a / total).abs() < 1e-8, "{w} {}", a / total);
+    }
+    let joint = mercer::train(&data, &two, None, &spec("alignf"), &mut Silent).unwrap();
+    let theta = &joint.machines[0].weights;
+    assert!((theta.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    // The alignment of a combination: no other that was tried is larger.
+    let reached = |theta: &[f64]| {
+        let mut k = Matrix::zeros(60, 60);
+        for (f, w) in flat.iter().zip(theta) {
+            k.data_mut().iter_mut().zip(f.data()).for_each(|(k, f)| *k += w * f);
+        }
+        frobenius(&k, &goal) / frobenius(&k, &k).sqrt()
+    };
+    let best = reached(theta);
+    let mut rng = Rng::new(6);
+    assert!(best >= reached(&one.machines[0].weights));
+    for t in 0..theta.len() {
+        let alone: Vec<f64> = (0..theta.len()).map(|s| f64::from(s == t)).collect();
+        assert!(best >= reached(&alone) - 1e-9);
+    }
+    for _ in 0..500 {
+        let other: Vec<f64> = theta.iter().map(|w| (w + 0.05 * rng.normal()).max(0.0)).collect();
+        assert!(best >= reached(&other) - 1e-9);
+    }
+    for name in ["align", "alignf"] {
+        for (scheme, shared) in [(Scheme::OneVsRest, false), (Scheme::OneVsRest, true), (Scheme::OneVsOne, true)] {
+            let spec = TrainSpec { multi_class: scheme, shared_weights: shared, ..spec(name) };
+            let model = mercer::train(&data, &target, None, &spec, &mut Silent).unwrap();
+            assert_eq!(model.status().as_str(), "optimal", "{name} {scheme:?}");
+            // The second column is noise: alignment sees that.
+            let w = &model.machines[0].weights;
+            assert!(w[1] < w[0] && (w.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{name}: {w:?}");
+            assert!(verify(&model, &data, &target, None).unwrap().agrees);
+        }
+    }
+    let values = Target::Values((0..60).map(|i| data.features()[(i, 2)]).collect());
+    let model = mercer::train(&data, &values, None, &spec("alignf"), &mut Silent).unwrap();
+    assert!(model.machines[0].weights[2] > 0.9, "{:?}", model.machines[0].weights);
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::cast_possible_wrap)]
 
 mod convert;
+mod diagnose;
 mod error;
 mod fit;
 mod gram;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 /// Native half of the Python package `mercer`.
 #[pymodule]
 mod _mercer {
+    #[pymodule_export]
+    use crate::diagnose::{diagnose, diagnose_precomputed};
     #[pymodule_export]
     use crate::fit::{fit, fit_precomputed};
     #[pymodule_export]

@@ -118,6 +118,7 @@ fn page(args: &DemoArgs, fits: &[Fitted], truth: &Target) -> Result<ReportData> 
         weights: fits.iter().map(|f| WeightPanel::new(f.label, &f.model)).collect(),
         traces: fits.iter().flat_map(|f| report::trace_lines(f.label, &f.model)).collect(),
         outcome: Some(scores::outcome(format!("{}, test rows", shown.label), truth, &shown.predicted)?),
+        alignment: None,
         warnings: fits.iter().flat_map(|f| f.model.warnings.iter().map(|w| format!("{}: {w}", f.label))).collect(),
     })
 }

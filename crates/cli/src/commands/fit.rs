@@ -7,8 +7,8 @@ use mercer::{
     data::{Dataset, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
-    methods::MethodSpec,
-    report::{self, MethodRow, ReportData, WeightPanel},
+    methods::{MethodSpec, Prepared},
+    report::{self, AlignmentPanel, MethodRow, ReportData, WeightPanel},
     trace::Status,
 };
 use serde_json::{Value, json};
@@ -21,6 +21,9 @@ use crate::{
     scores,
     values::Span,
 };
+
+/// Kernels whose alignments a report shows, at most.
+const ALIGNED: usize = 60;
 
 /// Checked, with every output path known to be possible; nothing has been read yet.
 pub struct Plan {
@@ -139,13 +142,16 @@ impl Plan {
         catch_interrupt();
         let Loaded { data, target, weight, spec, key } = self.load()?;
         let mut progress = Progress::new(self.show, self.spec.tol, self.spec.max_iter, self.time_limit);
-        let model =
-            threads::install(self.threads, || mercer::train(&data, &target, weight.as_deref(), &spec, &mut progress))?;
+        let (prepared, model) = threads::install(self.threads, || {
+            let prepared = Prepared::from_table(&data, &target, weight.as_deref(), &spec)?;
+            let model = prepared.fit(&spec, &mut progress)?;
+            Ok((prepared, model))
+        })?;
         let cause = progress.finish();
         model.save(&self.output)?;
         let interrupted = cause == Some(Cause::Interrupt);
         if let Some(path) = self.report.as_ref().filter(|_| !interrupted) {
-            let page = threads::install(self.threads, || self.page(&model, &data, &target, &key))?;
+            let page = threads::install(self.threads, || self.page(&model, &prepared, (&data, &target, &key)))?;
             output::write_file(path, report::html(&page).as_bytes())?;
         }
         self.tell(&model, cause)?;
@@ -201,13 +207,21 @@ impl Plan {
         }
     }
 
-    fn page(&self, model: &Model, data: &Dataset, target: &Target, key: &str) -> Result<ReportData> {
+    fn page(
+        &self,
+        model: &Model,
+        prepared: &Prepared,
+        (data, target, key): (&Dataset, &Target, &str),
+    ) -> Result<ReportData> {
         let method = describe::method(model);
         let predicted = model.predict(data)?;
         let truth = scores::in_model_classes(target.clone(), model, key)?;
         let score = scores::headline("training", &truth, &predicted)?;
         let mut warnings = model.warnings.clone();
         warnings.push("Scores on this page are of the training rows; `mercer score` measures rows held out.".into());
+        // All pairs of kernels: not for banks of hundreds.
+        let few = model.kernel_names().len() <= ALIGNED;
+        let alignment = if few { Some(AlignmentPanel::new(&prepared.diagnose()?)) } else { None };
         Ok(ReportData {
             title: format!("mercer: {key} from {}", self.data.display()),
             command: output::command_line(),
@@ -222,6 +236,7 @@ impl Plan {
             weights: vec![WeightPanel::new(&method, model)],
             traces: report::trace_lines(&method, model),
             outcome: Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
+            alignment,
             warnings,
         })
     }

@@ -32,6 +32,7 @@ fn page(args: &InspectArgs, model: &Model) -> ReportData {
         weights: vec![WeightPanel::new(&method, model)],
         traces: report::trace_lines(&method, model),
         outcome: None,
+        alignment: None,
         warnings: model.warnings.clone(),
     }
 }

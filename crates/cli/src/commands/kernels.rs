@@ -1,9 +1,21 @@
-//! `mercer kernels`: the kernel language, and a check of a text in it.
+//! `mercer kernels`: the kernel language, a check of a text in it, and what a bank looks like on a table.
 
-use mercer::{Result, kernels::language};
+use std::fmt::Write as _;
+
+use mercer::{
+    Result, TrainSpec,
+    data::kernels::language,
+    linalg::threads,
+    methods::{Diagnosis, diagnose},
+    report::{self, AlignmentPanel, ReportData, significant, table},
+};
 use serde_json::json;
 
 use crate::{Exit, args::KernelsArgs, output};
+
+/// Kernels, and pairs of them, listed unless all are asked for.
+const SHOWN: usize = 20;
+const PAIRS: usize = 5;
 
 const HELP: &str = "\
 A bank of kernels is written as groups, separated by `;`. A group is kernels, then the columns they look at:
@@ -15,7 +27,20 @@ Kernels
   poly(degrees)         (⟨x, z⟩ + 1)^d; poly(2, c = 0) changes the constant
   rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto) takes widths around the median distance
   laplace(widths)       exp(−‖x − z‖₁ / w)
-  precomputed(view)     kernel values computed elsewhere
+  gauss(distance, widths)  exp(−distance / w); distances l1, l2, chi2, hellinger; auto is the mean distance
+  chi2                  Σ 2xz / (x + z), of numbers that are not negative
+  chi2(gammas)          exp(−γ Σ (x − z)² / (x + z)); chi2(auto) is γ = 1 / mean distance
+  intersection          Σ min(x, z), of numbers that are not negative
+  sigmoid(a, b)         tanh(a ⟨x, z⟩ + b), where that is positive semidefinite
+
+Kernels of text columns, one kernel per column (dna, rna, protein or free may follow; without it the letters decide)
+  spectrum(lengths)     words of k letters in common
+  mismatch(lengths, m)  the same up to m mismatches
+  wd(degrees)           positions with the same d letters; wd(1..20, shift = 2) lets them stand apart
+  wdsum(degrees)        the weighted sum of wd(1) to wd(d)
+
+Kernels computed elsewhere
+  precomputed(view)     values of a view, or of a file, against the training rows
 
 Columns (after `on`; `all` when left out)
   all                   every column at once
@@ -37,6 +62,31 @@ Banks with a name
 ";
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
+    if let (Some(path), Some(target)) = (&args.data, &args.target) {
+        args.report.as_deref().map_or(Ok(()), output::check_writable)?;
+        language::parse(&args.kernels)?;
+        let rows = super::read(path, None, &[])?;
+        let y = rows.target(target, args.task)?;
+        let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain([target.as_str()]).collect();
+        let only: Option<Vec<&str>> = args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
+        let data = rows.dataset(&exclude, only.as_deref())?;
+        let spec = TrainSpec {
+            kernels: args.kernels.clone(),
+            normalize: args.normalize,
+            standardize: !args.no_standardize,
+            ..TrainSpec::default()
+        };
+        let found = threads::install(args.threads, || diagnose(&data, &y, &spec))?;
+        if let Some(to) = &args.report {
+            output::write_file(to, report::html(&page(args, &found)).as_bytes())?;
+        }
+        if args.json {
+            output::json(&json!(found))?;
+        } else {
+            output::print(&words(&found, args.all))?;
+        }
+        return Ok(Exit::Done);
+    }
     match &args.check {
         Some(text) => {
             let canonical = language::parse(text)?.to_string();
@@ -50,4 +100,60 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         None => output::print(HELP)?,
     }
     Ok(Exit::Done)
+}
+
+fn words(found: &Diagnosis, all: bool) -> String {
+    let panel = AlignmentPanel::new(found);
+    let ranked = panel.ranked();
+    let shown = if all { ranked.len() } else { ranked.len().min(SHOWN) };
+    let line = |&t: &usize| {
+        let k = &found.kernels[t];
+        vec![
+            k.name.clone(),
+            format!("{:.3}", k.alignment),
+            significant(k.trace, 4),
+            significant(k.effective_rank, 3),
+            k.rank.map_or_else(|| "–".into(), |r| r.to_string()),
+            if k.condition.is_finite() { format!("{:.1e}", k.condition) } else { "∞".into() },
+        ]
+    };
+    let headers = ["kernel", "alignment", "trace", "effective rank", "rank", "condition"];
+    let lines: Vec<Vec<String>> = ranked[..shown].iter().map(line).collect();
+    let mut out = format!("{} rows, {} kernels\n\n{}", found.n_samples, ranked.len(), table(&headers, &lines));
+    if ranked.len() > shown {
+        let _ = writeln!(out, "… and {} more, which align less with the target", ranked.len() - shown);
+    }
+    let m = ranked.len();
+    let mut pairs: Vec<(usize, usize)> = (0..m).flat_map(|s| (s + 1..m).map(move |t| (s, t))).collect();
+    pairs.sort_by(|a, b| found.between[b.0][b.1].total_cmp(&found.between[a.0][a.1]));
+    pairs.truncate(PAIRS);
+    if !pairs.is_empty() {
+        let line = |&(s, t): &(usize, usize)| {
+            vec![panel.kernels[s].clone(), panel.kernels[t].clone(), format!("{:.3}", found.between[s][t])]
+        };
+        let lines: Vec<Vec<String>> = pairs.iter().map(line).collect();
+        let _ = write!(out, "\nkernels most alike\n\n{}", table(&["kernel", "and", "alignment"], &lines));
+    }
+    for warning in &found.warnings {
+        let _ = write!(out, "\nwarning: {warning}\n");
+    }
+    out
+}
+
+fn page(args: &KernelsArgs, found: &Diagnosis) -> ReportData {
+    let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map_or_else(String::new, |p| p.display().to_string());
+    ReportData {
+        title: format!("mercer: kernels on {}", shown(&args.data)),
+        command: output::command_line(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        data: vec![
+            ("file".into(), shown(&args.data)),
+            ("rows".into(), found.n_samples.to_string()),
+            ("target".into(), args.target.clone().unwrap_or_default()),
+            ("kernels".into(), args.kernels.clone()),
+        ],
+        alignment: Some(AlignmentPanel::new(found)),
+        warnings: found.warnings.clone(),
+        ..ReportData::default()
+    }
 }

@@ -7,14 +7,19 @@ const STEPS: usize = 40;
 /// Estimates (smallest, largest) eigenvalue by Lanczos with full re-orthogonalisation: both lie inside the true range, and the
 /// ends are found first.
 pub fn extreme_eigenvalues(k: &Matrix) -> (f64, f64) {
-    let n = k.rows();
+    extreme_eigenvalues_of(k.rows(), |v, out| out.iter_mut().enumerate().for_each(|(i, o)| *o = dot(k.row(i), v)))
+}
+
+/// The same for a matrix known by its products: `apply(v, out)` writes K v.
+pub fn extreme_eigenvalues_of(n: usize, apply: impl Fn(&[f64], &mut [f64])) -> (f64, f64) {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let (mut diagonal, mut off) = (Vec::new(), Vec::<f64>::new());
     // Any fixed start without symmetry will do.
     let mut q: Vec<f64> = (0..n).map(|i| 1.0 + (i as f64 * 0.754_877_666).fract()).collect();
     normalise(&mut q);
     for _ in 0..STEPS.min(n) {
-        let mut next: Vec<f64> = (0..n).map(|i| dot(k.row(i), &q)).collect();
+        let mut next = vec![0.0; n];
+        apply(&q, &mut next);
         diagonal.push(dot(&next, &q));
         basis.push(q);
         for _ in 0..2 {

@@ -3,6 +3,7 @@
 //! A term is stored as the cheapest of a low-rank factor with its certified residual, or a packed triangle; solvers cannot tell
 //! which. A new backend implements [`GramSource`] and serves every method.
 
+mod alignment;
 mod build;
 mod check;
 mod factor;
@@ -14,8 +15,10 @@ mod set;
 mod square;
 mod subset;
 
+pub use alignment::{centred_norms, centred_products, target_products};
 pub use build::{Budget, BuildOptions, Storage, gram_block, human_bytes};
 pub use factor::{Basis, Extension, Factor};
+pub use lanczos::extreme_eigenvalues_of;
 pub use set::GramSet;
 pub use square::Gram;
 pub use subset::Groups;

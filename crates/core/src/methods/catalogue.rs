@@ -44,6 +44,18 @@ const METHODS: &[MethodInfo] = &[
         parameters: "folds (default 5), seed",
     },
     MethodInfo {
+        name: "align",
+        summary: "one-shot weights: each kernel by its centred alignment with the target",
+        certificate: "duality gap",
+        parameters: "none",
+    },
+    MethodInfo {
+        name: "alignf",
+        summary: "one-shot weights: the combination with the largest centred alignment with the target",
+        certificate: "duality gap",
+        parameters: "none",
+    },
+    MethodInfo {
         name: "smkl",
         summary: "concave group selection terms: fewer kernels than L1 at comparable error",
         certificate: "stationarity",
@@ -66,6 +78,8 @@ impl MethodSpec {
             "lp" | "l2" => lp(2.0),
             "l1" => lp(1.0),
             "single" => Self::Single { folds: 5, seed: 0 },
+            "align" => Self::Align {},
+            "alignf" => Self::Alignf {},
             "smkl" => Self::Smkl { penalty: "log+gl".into(), eps: 1e-4 },
             other => {
                 let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(["l1", "l2"]).collect();
@@ -86,6 +100,8 @@ mod tests {
         }
         assert_eq!(MethodSpec::named("l1").unwrap(), MethodSpec::Lp { p: 1.0, solver: Solver::Auto });
         assert_eq!(MethodSpec::named("l2").unwrap(), MethodSpec::named("lp").unwrap());
-        assert!(MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, smkl, l1, l2"));
+        assert!(
+            MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, align, alignf, smkl, l1, l2")
+        );
     }
 }

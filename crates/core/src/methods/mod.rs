@@ -1,8 +1,10 @@
 //! Methods and the way from data to model. The registry here is the only place where names become methods.
 
+mod align;
 mod alternating;
 mod catalogue;
 mod cuts;
+mod diagnose;
 mod evaluate;
 mod level;
 mod lp;
@@ -19,8 +21,10 @@ mod uniform;
 mod verify;
 mod working_set;
 
+pub use align::non_negative;
 pub use catalogue::{MethodInfo, catalogue};
 pub use cuts::Cuts;
+pub use diagnose::{Diagnosis, KernelReport, diagnose, diagnose_precomputed};
 pub use evaluate::{Memory, Part, Point, Problem};
 pub use search::{Choices, Search, choose, grid_search};
 pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
@@ -56,6 +60,8 @@ impl MethodSpec {
             Self::Smkl { ref penalty, eps } => smkl::fit(problem, penalty, eps, memory, observer),
             // The choice needs the rows themselves: `Prepared` makes it, and what is left is a fixed weight vector.
             Self::Single { .. } => single::fit(problem, memory, observer),
+            Self::Align {} => align::fit(problem, false, memory, observer),
+            Self::Alignf {} => align::fit(problem, true, memory, observer),
         }
     }
 }

@@ -42,6 +42,10 @@ pub enum MethodSpec {
         /// Of the folds.
         seed: u64,
     },
+    /// Each kernel by its own alignment with the target.
+    Align {},
+    /// The combination with the largest alignment with the target.
+    Alignf {},
     /// Concave group selection terms, by majorise–minimise.
     Smkl {
         /// A sum of terms, e.g. `log+gl`, `0.5*log + mf(0.5)`, `mkl`.
@@ -59,6 +63,8 @@ impl MethodSpec {
             Self::Gmkl { .. } => "gmkl",
             Self::Lp { .. } => "lp",
             Self::Single { .. } => "single",
+            Self::Align {} => "align",
+            Self::Alignf {} => "alignf",
             Self::Smkl { .. } => "smkl",
         }
     }

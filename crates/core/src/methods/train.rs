@@ -135,6 +135,11 @@ impl Prepared {
         Ok(Self { samples, grams, input, table: None, plan, budget, terms_of: spec.clone(), warnings, began })
     }
 
+    /// Things the user should know about them.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The kernel terms.
     pub fn grams(&self) -> &GramSet {
         &self.grams

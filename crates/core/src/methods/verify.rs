@@ -319,7 +319,11 @@ fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
     Ok(match *method {
         MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
         MethodSpec::Lp { p, .. } => Some(Box::new(LpBall::new(p)?)),
-        MethodSpec::Uniform {} | MethodSpec::Single { .. } | MethodSpec::Smkl { .. } => None,
+        MethodSpec::Uniform {}
+        | MethodSpec::Single { .. }
+        | MethodSpec::Align {}
+        | MethodSpec::Alignf {}
+        | MethodSpec::Smkl { .. } => None,
     })
 }
 

@@ -146,6 +146,16 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// Names of all base kernels.
+    pub fn kernel_names(&self) -> Vec<&str> {
+        match self {
+            Self::Table { kernels, .. } => kernels.iter().map(|k| k.name.as_str()).collect(),
+            Self::Precomputed { kernels, .. } => kernels.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
 /// The numbers that prove how good a fit is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
@@ -210,10 +220,7 @@ pub struct Model {
 impl Model {
     /// Names of all base kernels, selected or not.
     pub fn kernel_names(&self) -> Vec<&str> {
-        match &self.input {
-            Input::Table { kernels, .. } => kernels.iter().map(|k| k.name.as_str()).collect(),
-            Input::Precomputed { kernels, .. } => kernels.iter().map(String::as_str).collect(),
-        }
+        self.input.kernel_names()
     }
 
     /// What each machine decides: the positive class, the pair of classes, or just its number in a regression.

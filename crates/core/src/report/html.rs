@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{MethodRow, Outcome, ReportData, WeightPanel, gap, learned, seconds, significant, svg};
+use super::{AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, gap, learned, seconds, significant, svg};
 
 /// Kernels shown per method, at most.
 const MAX_KERNELS: usize = 40;
@@ -16,6 +16,7 @@ pub fn html(data: &ReportData) -> String {
         section("weights", "Kernel weights", (!data.weights.is_empty()).then(|| weights(&data.weights))),
         section("convergence-s", "Convergence", convergence(data)),
         data.outcome.as_ref().map(outcome).unwrap_or_default(),
+        section("alignment", "How kernels align", data.alignment.as_ref().map(alignment)),
         section("warnings", "Warnings", Some(warnings(&data.warnings))),
         section("made", "How this page was made", Some(provenance(data))),
     ];
@@ -218,6 +219,36 @@ fn confusion(classes: &[String], counts: &[Vec<usize>]) -> String {
         let _ = writeln!(out, "<td class=\"n\">{:.1} %</td></tr>", 100.0 * right);
     }
     boxed("Confusion matrix", "heat", &(out + "</tbody>\n"))
+}
+
+/// A line and a column per kernel, those that align best with the target first.
+fn alignment(panel: &AlignmentPanel) -> String {
+    let ranked = panel.ranked();
+    let shown = &ranked[..ranked.len().min(MAX_KERNELS)];
+    let mut out = String::from(
+        "<thead><tr><th scope=\"col\" class=\"n\">no.</th><th scope=\"col\">kernel</th>\
+         <th scope=\"col\" class=\"n\">target</th>",
+    );
+    for number in 1..=shown.len() {
+        let _ = write!(out, "<th scope=\"col\" class=\"n\">{number}</th>");
+    }
+    out += "</tr></thead>\n<tbody>\n";
+    for (at, &s) in shown.iter().enumerate() {
+        let name = escape(&panel.kernels[s]);
+        let _ = write!(out, "<tr><td class=\"n\">{}</td><th scope=\"row\">{name}</th>", at + 1);
+        out += &shaded(panel.target[s], &format!("{:.2}", panel.target[s]));
+        for &t in shown {
+            out += &shaded(panel.between[s][t], &format!("{:.2}", panel.between[s][t]));
+        }
+        out += "</tr>\n";
+    }
+    let more = ranked.len() - shown.len();
+    let rest = if more > 0 { format!(" {more} more kernels are not drawn.") } else { String::new() };
+    format!(
+        "<p>Centred alignment, from 0 to 1: of each kernel with the target, and of kernels with each other. Kernels near 1 with \
+         each other say the same.{rest}</p>\n{}",
+        boxed("Alignment of kernels", "heat", &(out + "</tbody>\n"))
+    )
 }
 
 fn warnings(warnings: &[String]) -> String {

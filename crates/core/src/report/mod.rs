@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Model,
+    methods::Diagnosis,
     model::Machine,
     trace::{IterRecord, Status},
 };
@@ -38,6 +39,9 @@ pub struct ReportData {
     pub traces: Vec<TraceLine>,
     /// Where the predictions go wrong.
     pub outcome: Option<Outcome>,
+    /// How kernels align with the target and with each other.
+    #[serde(default)]
+    pub alignment: Option<AlignmentPanel>,
     /// Things the reader should know, in plain words.
     pub warnings: Vec<String>,
 }
@@ -85,6 +89,35 @@ pub struct WeightPanel {
     pub kernels: Vec<String>,
     /// `weights[machine][kernel]`.
     pub weights: Vec<Vec<f64>>,
+}
+
+/// Centred alignments, from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AlignmentPanel {
+    /// Kernel names.
+    pub kernels: Vec<String>,
+    /// Of each kernel with the target.
+    pub target: Vec<f64>,
+    /// `between[s][t]`, of kernels with each other.
+    pub between: Vec<Vec<f64>>,
+}
+
+impl AlignmentPanel {
+    /// What a diagnosis found.
+    pub fn new(found: &Diagnosis) -> Self {
+        Self {
+            kernels: found.kernels.iter().map(|k| k.name.clone()).collect(),
+            target: found.kernels.iter().map(|k| k.alignment).collect(),
+            between: found.between.clone(),
+        }
+    }
+
+    /// Kernels by their alignment with the target, largest first; ties keep the kernels' order.
+    pub fn ranked(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.kernels.len()).collect();
+        order.sort_by(|&a, &b| self.target[b].total_cmp(&self.target[a]));
+        order
+    }
 }
 
 /// The convergence of one fit.

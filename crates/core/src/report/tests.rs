@@ -27,6 +27,21 @@ fn panel(method: &str, weights: Vec<Vec<f64>>) -> WeightPanel {
     }
 }
 
+#[test]
+fn alignments_are_a_heat_map_with_the_best_kernel_first() {
+    let panel = AlignmentPanel {
+        kernels: vec!["<weak>".into(), "strong".into()],
+        target: vec![0.1, 0.6],
+        between: vec![vec![1.0, 0.25], vec![0.25, 1.0]],
+    };
+    let page = html(&ReportData { alignment: Some(panel), ..ReportData::default() });
+    let (strong, weak) = (page.find("strong").unwrap(), page.find("&lt;weak&gt;").unwrap());
+    assert!(strong < weak && page.contains("How kernels align"));
+    // 0.25 of at most 0.45.
+    assert_eq!(page.matches("--w:0.113\">0.25</td>").count(), 2);
+    assert!(!html(&ReportData::default()).contains("How kernels align"));
+}
+
 fn example() -> ReportData {
     let learned: Vec<f64> = (0..60).map(|m| if m < 45 { 1.0 / f64::from(m + 1) } else { 0.0 }).collect();
     ReportData {
@@ -45,6 +60,7 @@ fn example() -> ReportData {
             classes: vec!["-1".into(), "1".into()],
             counts: vec![vec![70, 5], vec![3, 72]],
         }),
+        alignment: None,
         warnings: vec!["<script>alert(1)</script>".into()],
     }
 }

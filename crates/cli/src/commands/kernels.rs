@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mercer::{
     Result, TrainSpec,
-    data::kernels::language,
+    kernels::language,
     linalg::threads,
     methods::{Diagnosis, diagnose},
     report::{self, AlignmentPanel, ReportData, significant, table},

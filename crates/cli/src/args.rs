@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mercer::{
     TrainSpec,
-    data::{Missing, csv::TaskHint},
+    data::{Missing, Span, csv::TaskHint},
     kernels::{Indefinite, Normalize},
     methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
-use crate::values::{Span, bytes, class_weight, exponent, named, named_file, positive, span, task, threads};
+use crate::values::{bytes, class_weight, exponent, named, named_file, positive, span, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;

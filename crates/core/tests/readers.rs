@@ -9,7 +9,7 @@ use std::{
 use mercer::{
     Model, Result, TrainSpec,
     data::{
-        self, Dataset, Missing, Rng, Rows, Sparse, Target, View, arff,
+        self, Dataset, Missing, Rng, Rows, Span, Sparse, Target, View, arff,
         array::{self, Array, Values},
         csv::{Column, Table, TaskHint},
         fasta, libsvm,
@@ -99,8 +99,14 @@ fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
         let e = message(read(text));
         assert!(e.contains(part), "{text:?}: {e}");
     }
-    let first = libsvm::parse("1 1:1\n1 1:2\nbroken here\n".as_bytes(), Some(2), here()).unwrap();
-    assert_eq!(first.n_rows(), 2);
+    // Some rows: nothing beyond the last is read, columns of the others count, places are remembered.
+    let some = |text: &str, first, last, step| libsvm::parse(text.as_bytes(), Some(Span { first, last, step }), here());
+    assert_eq!(some("1 1:1\n1 1:2\nbroken here\n", 1, 2, 1).unwrap().n_rows(), 2);
+    let third = some("1 1:1\n2 1:2\n\n3 4:2\n4 7:1\n5 2:1\n", 1, 9, 2).unwrap();
+    assert_eq!(numbers(&third, "label"), [1.0, 3.0, 5.0]);
+    let data = third.dataset(&["label"], None).unwrap();
+    assert_eq!((data.columns().len(), data.places()), (7, &[0, 2, 4][..]));
+    assert!(message(some("1 1:1\n", 5, 9, 1)).contains("within 1-1"));
 }
 
 #[test]

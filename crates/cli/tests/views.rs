@@ -85,7 +85,10 @@ fn a_description_fits_scores_predicts_and_verifies() {
     let f = Folder::new("description");
     sources(&f, 160, false);
     let out = f.run("fit data.toml --rows 1-100 -C 10 -o m.mercer");
-    assert!(out.contains("poly(2) on view left") && out.contains("linear on view right"), "{out}");
+    assert!(
+        out.contains("rbf(auto), poly(2) on view(left); linear on view(right)") && out.contains("on view left"),
+        "{out}"
+    );
     assert!(f.accuracy("score m.mercer data.toml --rows 101-160") > 0.9);
     assert_eq!(f.run("predict m.mercer data.toml --rows 101-160").lines().count(), 61);
     assert!(f.run("verify m.mercer data.toml --rows 1-100").contains("verified"));
@@ -174,7 +177,7 @@ fn gram_matrices_go_out_and_come_back() {
             .collect::<String>(),
     );
     f.refuses("fit train.csv --target y --kernels 'precomputed(signs.txt)'", "not positive semidefinite");
-    let out = f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite clip");
+    let out = f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite flip");
     assert!(out.contains("59 of 60 eigenvalues are negative"), "{out}");
 }
 

@@ -25,7 +25,8 @@ pub fn diagnose(
     let spec = convert::spec(spec)?;
     let data = convert::dataset(&x, columns, views, texts)?;
     let target = convert::target(codes, class_names, values)?;
-    let found = py.detach(|| threads::install(n_threads, || methods::diagnose(&data, &target, &spec))).map_err(to_py)?;
+    let found =
+        py.detach(|| threads::install(n_threads, || methods::diagnose(&data, &target, &spec))).map_err(to_py)?;
     Ok(serde_json::json!(found).to_string())
 }
 

@@ -288,6 +288,7 @@ impl Model {
         for spec in self.predictor.kernels().into_iter().map(|k| &kernels[k]) {
             let places: Vec<usize> = spec.columns.iter().map(|c| used.partition_point(|u| u < c)).collect();
             language::not_negative(spec.function, x.numbers(), &places, &names)?;
+            language::readable(spec.function, &x, &places, &names)?;
         }
         Ok(self.predictor.evaluate(kernels, &x))
     }

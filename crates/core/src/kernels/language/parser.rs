@@ -3,15 +3,14 @@
 use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, TextKind, WIDTHS, Widths};
 use crate::{
     Error, Result,
-    kernels::{Alphabet, Distance, MAX_SHIFT, MAX_WORD},
+    kernels::{Alphabet, Distance, MAX_SHIFT, MAX_WORD, Scoring},
 };
 
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str =
-    "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid; of text: spectrum, mismatch, wd, wdsum)";
-const NOW: [&str; 12] = [
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl)";
+const NOW: [&str; 14] = [
     "linear",
     "poly",
     "rbf",
@@ -24,6 +23,8 @@ const NOW: [&str; 12] = [
     "mismatch",
     "wd",
     "wdsum",
+    "alignment",
+    "wl",
 ];
 const LATER: [&str; 1] = ["precomputed"];
 const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
@@ -64,6 +65,12 @@ const MISMATCHES: Rule =
 const SHIFT: Rule = Rule {
     holds: |x| x.fract() == 0.0 && (0.0..=MAX_SHIFT as f64).contains(&x),
     text: "a shift (an integer from 0 to 1000)",
+};
+const COST: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a cost (an integer from 0 to 1000)" };
+const ROUNDS: Rule = Rule {
+    holds: |x| x.fract() == 0.0 && (0.0..=20.0).contains(&x),
+    text: "a number of rounds (an integer from 0 to 20)",
 };
 const BANDS: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (1.0..=1e9).contains(&x), text: "a number of bands (an integer from 1)" };
@@ -170,6 +177,33 @@ impl<'a> Parser<'a> {
                 let widths = self.widths(&WIDTH)?;
                 self.expect(")")?;
                 Ok(Family::Gauss(distance, widths))
+            }
+            "alignment" => {
+                self.expect("(")?;
+                let at = self.skip_space();
+                let word = self.word();
+                let Some((scoring, _)) = Scoring::ALL.into_iter().find(|(_, name)| *name == word) else {
+                    self.at = at;
+                    return self.expected("a scoring (blosum62, pam50)");
+                };
+                let mut costs = [11, 1];
+                for (cost, name) in costs.iter_mut().zip(["open", "extend"]) {
+                    if !self.eat(",") {
+                        break;
+                    }
+                    if self.eat_word(name) {
+                        self.expect("=")?;
+                    }
+                    *cost = self.number(&COST)?.value as u32;
+                }
+                self.expect(")")?;
+                Ok(Family::Alignment { scoring, open: costs[0], extend: costs[1] })
+            }
+            "wl" => {
+                self.expect("(")?;
+                let rounds = self.numbers(&ROUNDS)?;
+                self.expect(")")?;
+                Ok(Family::Wl(rounds))
             }
             word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
                 self.text_kernel(kind)
@@ -454,8 +488,8 @@ mod tests {
     #[test]
     fn errors_point_at_the_character() {
         for (text, at, part) in [
-            ("", 0, "mismatch, wd, wdsum), found the end of the text"),
-            ("foo(1)", 0, "wd, wdsum), found `foo`"),
+            ("", 0, "of graphs: wl), found the end of the text"),
+            ("foo(1)", 0, "of graphs: wl), found `foo`"),
             ("linear; ", 8, "found the end"),
             ("linear, precomputed(k)", 8, "`precomputed` is not available in this version"),
             ("chi2(0)", 5, "a factor (a positive number, or `auto`), found `0`"),
@@ -493,6 +527,9 @@ mod tests {
             ("mismatch(2..3, 2)", 9, "fewer mismatches than letters"),
             ("wd(1..20, 1001)", 10, "a shift"),
             ("wd(3, 1, latin)", 9, "an alphabet"),
+            ("alignment(pam30)", 10, "a scoring (blosum62, pam50), found `pam30`"),
+            ("alignment(pam50, -1)", 17, "a cost"),
+            ("wl(21)", 3, "an integer from 0 to 20"),
             ("paper on all", 6, "expected `;` or the end"),
             ("bank foo", 5, "a named bank (auto, paper)"),
         ] {

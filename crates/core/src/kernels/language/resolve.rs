@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, Scope, TextKind, WIDTHS, Widths, list, quoted, short};
 use crate::{
     Error, Result,
-    data::{Dataset, csv::nearest},
+    data::{Dataset, Rows, csv::nearest},
     kernels::{Alphabet, Distance, Function, KernelSpec, Text, strings::MAX_NEIGHBOURS},
     linalg::Matrix,
 };
@@ -39,11 +39,13 @@ impl Bank {
                         for family in &kernels {
                             for function in family.functions(data, &columns, &label)? {
                                 not_negative(function, data.features(), &columns, data.columns())?;
+                                readable(function, data.rows(), &columns, data.columns())?;
                                 // The text of a function says all about it.
                                 let written = written(function);
                                 if seen.insert((place, written.clone())) {
                                     let name = format!("{written} on {label}");
-                                    specs.push(KernelSpec { function, columns: columns.clone(), name });
+                                    let landmarks = landmarks(function, data.rows(), &columns);
+                                    specs.push(KernelSpec { function, columns: columns.clone(), name, landmarks });
                                 }
                             }
                         }
@@ -87,7 +89,7 @@ impl Group {
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear | Self::Intersection | Self::Sigmoid { .. } => 1,
+            Self::Linear | Self::Intersection | Self::Sigmoid { .. } | Self::Alignment { .. } => 1,
             Self::Chi2(None | Some(Widths::Auto)) | Self::Gauss(_, Widths::Auto) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
             Self::Poly { degrees: list, .. }
@@ -95,12 +97,13 @@ impl Family {
             | Self::Laplace(Widths::Given(list))
             | Self::Chi2(Some(Widths::Given(list)))
             | Self::Gauss(_, Widths::Given(list))
+            | Self::Wl(list)
             | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
         }
     }
 
     fn reads_text(&self) -> bool {
-        matches!(self, Self::Text { .. })
+        matches!(self, Self::Text { .. } | Self::Alignment { .. } | Self::Wl(_))
     }
 
     fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
@@ -124,6 +127,13 @@ impl Family {
             Self::Gauss(distance, Widths::Auto) => {
                 let width = automatic(label, mean_distance(x, columns, *distance))?;
                 vec![Function::Gauss { distance: *distance, width }]
+            }
+            Self::Alignment { scoring, open, extend } => {
+                vec![Function::Text(Text::Alignment { scoring: *scoring, open: *open, extend: *extend })]
+            }
+            Self::Wl(rounds) => {
+                let one = |rounds: f64| Function::Text(Text::Wl { iterations: rounds as u32 });
+                rounds.iter().flat_map(Numbers::values).map(one).collect()
             }
             Self::Text { kind, lengths, extra, alphabet } => {
                 let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
@@ -174,6 +184,22 @@ pub(crate) fn not_negative(function: Function, x: &Matrix, columns: &[usize], na
         format!("row {} is {}, and {} is for numbers that are not negative", i + 1, x[(i, j)], written(function)),
         "switch standardisation off if the numbers themselves are not negative, or use another kernel",
     ))
+}
+
+/// Texts that a kernel cannot read are refused, naming the row.
+pub(crate) fn readable(function: Function, rows: &Rows, columns: &[usize], names: &[String]) -> Result<()> {
+    let Function::Text(text) = function else { return Ok(()) };
+    let found = columns.iter().filter_map(|&c| rows.sequence(c).map(|s| (s, &names[c])));
+    found.into_iter().try_for_each(|(sequences, name)| text.check(sequences, name))
+}
+
+/// Training sequences to compare with: all of them, or `MEDIAN_ROWS` evenly strided ones.
+fn landmarks(function: Function, rows: &Rows, columns: &[usize]) -> Vec<String> {
+    let (Function::Text(text), Some(sequences)) = (function, columns.first().and_then(|&c| rows.sequence(c))) else {
+        return Vec::new();
+    };
+    let n = if text.needs_landmarks() { sequences.len().min(MEDIAN_ROWS) } else { 0 };
+    (0..n).map(|i| sequences.get(i * sequences.len() / n).to_string()).collect()
 }
 
 fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Result<Text> {
@@ -390,12 +416,17 @@ fn written(function: Function) -> String {
         Function::Intersection => "intersection".into(),
         Function::Sigmoid { slope, offset } => format!("sigmoid({}, {})", short(slope), short(offset)),
         Function::Gauss { distance, width } => format!("gauss({}, {})", distance.word(), short(width)),
+        Function::Text(Text::Alignment { scoring, open, extend }) => {
+            Family::Alignment { scoring, open, extend }.to_string()
+        }
+        Function::Text(Text::Wl { iterations }) => format!("wl({iterations})"),
         Function::Text(text) => {
             let (kind, length, extra) = match text {
                 Text::Spectrum { k, .. } => (TextKind::Spectrum, k, 0),
                 Text::Mismatch { k, m, .. } => (TextKind::Mismatch, k, m),
                 Text::Wd { degree, shift, .. } => (TextKind::Wd, degree, shift),
                 Text::WdSum { degree, shift, .. } => (TextKind::WdSum, degree, shift),
+                Text::Alignment { .. } | Text::Wl { .. } => (TextKind::Spectrum, 0, 0),
             };
             let lengths = vec![Numbers::One(f64::from(length))];
             Family::Text { kind, lengths, extra, alphabet: Some(text.alphabet()) }.to_string()

@@ -336,9 +336,8 @@ fn frobenius(a: &Matrix, b: &Matrix) -> f64 {
 fn three_classes(n: usize, seed: u64) -> (Dataset, Target) {
     let mut rng = Rng::new(seed);
     let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
-    let x = labels
-        .iter()
-        .flat_map(|&l| [l as f64 + rng.normal(), rng.normal(), (l == 1) as u8 as f64 + 0.5 * rng.normal()]);
+    let x =
+        labels.iter().flat_map(|&l| [l as f64 + rng.normal(), rng.normal(), f64::from(l == 1) + 0.5 * rng.normal()]);
     let x = Matrix::new(n, 3, x.collect()).unwrap();
     (Dataset::new(x, vec![]).unwrap(), Target::Classes { names: ["a", "b", "c"].map(String::from).to_vec(), labels })
 }

@@ -99,9 +99,12 @@ fn shared_neighbours(a: &[char], b: &[char], m: u32, size: u32) -> f64 {
     ways.iter().flatten().sum()
 }
 
+/// Positions and words of both sequences to their share of the kernel.
+type PairOfWords<'a> = dyn Fn(usize, usize, &[char], &[char]) -> f64 + 'a;
+
 /// The obvious value, one pair of words at a time.
 pub fn naive_string_kernel(kernel: Text, x: &str, z: &str) -> f64 {
-    let pairs = |alphabet: Alphabet, k: u32, value: &dyn Fn(usize, usize, &[char], &[char]) -> f64| -> f64 {
+    let pairs = |alphabet: Alphabet, k: u32, value: &PairOfWords<'_>| -> f64 {
         let (x, z) = (words(alphabet, x, k), words(alphabet, z, k));
         x.iter().flat_map(|(i, a)| z.iter().map(move |(j, b)| value(*i, *j, a, b))).sum()
     };
@@ -134,7 +137,7 @@ pub fn naive_string_kernel(kernel: Text, x: &str, z: &str) -> f64 {
 pub fn naive_alignment(scoring: Scoring, open: u32, extend: u32, x: &str, z: &str) -> i32 {
     let code = |c: char| "ACDEFGHIKLMNPQRSTVWY".chars().position(|l| l == c.to_ascii_uppercase()).map(|p| p as u32);
     let (x, z): (Vec<_>, Vec<_>) = (x.chars().map(code).collect(), z.chars().map(code).collect());
-    let cost = |g: usize| open.cast_signed() + (g as i32 - 1) * extend.cast_signed();
+    let cost = |g: usize| (open + (g as u32 - 1) * extend).cast_signed();
     let mut best = vec![vec![0; z.len() + 1]; x.len() + 1];
     let mut top = 0;
     for i in 1..=x.len() {

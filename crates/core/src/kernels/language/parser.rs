@@ -3,7 +3,7 @@
 use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, TextKind, WIDTHS, Widths};
 use crate::{
     Error, Result,
-    kernels::{Alphabet, Distance, MAX_SHIFT, MAX_WORD, Scoring},
+    kernels::{Alphabet, Distance, Scoring},
 };
 
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
@@ -56,16 +56,15 @@ const ANY: Rule = Rule { holds: |x| x.abs() <= 1e150, text: "a number" };
 const OFFSET: Rule = Rule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
 const BASE: Rule = Rule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
 const EXPONENT: Rule = Rule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
+/// `MAX_WORD` and `MAX_SHIFT` of the string kernels, as numbers that stand in texts.
 const LENGTH: Rule = Rule {
-    holds: |x| x.fract() == 0.0 && (1.0..=MAX_WORD as f64).contains(&x),
+    holds: |x| x.fract() == 0.0 && (1.0..=64.0).contains(&x),
     text: "a number of letters (an integer from 1 to 64)",
 };
 const MISMATCHES: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (0.0..=MAX_WORD as f64).contains(&x), text: "a number of mismatches" };
-const SHIFT: Rule = Rule {
-    holds: |x| x.fract() == 0.0 && (0.0..=MAX_SHIFT as f64).contains(&x),
-    text: "a shift (an integer from 0 to 1000)",
-};
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=64.0).contains(&x), text: "a number of mismatches" };
+const SHIFT: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a shift (an integer from 0 to 1000)" };
 const COST: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a cost (an integer from 0 to 1000)" };
 const ROUNDS: Rule = Rule {
@@ -255,13 +254,11 @@ impl<'a> Parser<'a> {
     fn alphabet(&mut self) -> Result<Alphabet> {
         let start = self.skip_space();
         let word = self.word();
-        match Alphabet::ALL.into_iter().find(|(_, name)| *name == word) {
-            Some((alphabet, _)) => Ok(alphabet),
-            None => {
-                self.at = start;
-                self.expected(ALPHABETS)
-            }
-        }
+        let Some((alphabet, _)) = Alphabet::ALL.into_iter().find(|(_, name)| *name == word) else {
+            self.at = start;
+            return self.expected(ALPHABETS);
+        };
+        Ok(alphabet)
     }
 
     fn bracketed(&mut self, rule: &Rule) -> Result<Widths> {

@@ -89,8 +89,12 @@ impl Group {
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear | Self::Intersection | Self::Sigmoid { .. } | Self::Alignment { .. } => 1,
-            Self::Chi2(None | Some(Widths::Auto)) | Self::Gauss(_, Widths::Auto) => 1,
+            Self::Linear
+            | Self::Intersection
+            | Self::Sigmoid { .. }
+            | Self::Alignment { .. }
+            | Self::Chi2(None | Some(Widths::Auto))
+            | Self::Gauss(_, Widths::Auto) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
             Self::Poly { degrees: list, .. }
             | Self::Rbf(Widths::Given(list))

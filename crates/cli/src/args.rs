@@ -345,7 +345,6 @@ pub struct MethodsArgs {
 }
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct KernelsArgs {
     /// Parse this text and print its canonical form
     #[arg(long, value_name = "TEXT", conflicts_with = "data")]

@@ -229,8 +229,7 @@ mod tests {
             certificate,
             trace: vec![],
         };
-        let kernel =
-            |j: usize| KernelSpec { function: Function::Linear, columns: vec![j], name: format!("linear on x{j}") };
+        let kernel = |j: usize| KernelSpec::new(Function::Linear, vec![j], format!("linear on x{j}"));
         Model {
             task: Task::Classification {
                 classes: classes.iter().map(ToString::to_string).collect(),

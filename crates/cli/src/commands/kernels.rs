@@ -38,6 +38,8 @@ Kernels of text columns, one kernel per column (dna, rna, protein or free may fo
   mismatch(lengths, m)  the same up to m mismatches
   wd(degrees)           positions with the same d letters; wd(1..20, shift = 2) lets them stand apart
   wdsum(degrees)        the weighted sum of wd(1) to wd(d)
+  alignment(blosum62)   products of local alignment scores with training sequences; also pam50; gaps cost 11, then 1
+  wl(rounds)            labelled graphs, `C C O; 0-1 1-2` or JSON: subtrees in common
 
 Kernels computed elsewhere
   precomputed(view)     values of a view, or of a file, against the training rows

@@ -166,8 +166,8 @@ pub fn write_texts(to: &mut impl Write, texts: &[String]) -> std::io::Result<()>
 }
 
 fn write_header(to: &mut impl Write, descr: &str, shape: &[usize]) -> std::io::Result<()> {
-    let axes: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let axes = if shape.len() > 1 { axes.trim_end_matches(", ") } else { axes.trim_end() };
+    let axes = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let axes = if shape.len() == 1 { axes + "," } else { axes };
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");
     // The elements start on a 64-byte border.
     let length = (10 + dict.len() + 1).next_multiple_of(64) - 10;

@@ -185,7 +185,7 @@ fn gram_matrices_go_out_and_come_back() {
 fn preprocessing_is_part_of_the_model() {
     let f = Folder::new("steps");
     let mut rng = Rng::new(6);
-    let mut text = (1..=20).map(|j| format!("w{j},")).collect::<String>() + "y\n";
+    let mut text = (1..=20).map(|j| format!("w{j}")).collect::<Vec<_>>().join(",") + ",y\n";
     for _ in 0..80 {
         let (slope, peak) = (rng.normal(), rng.normal());
         for j in 0..20 {

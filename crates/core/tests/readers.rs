@@ -344,6 +344,28 @@ fn files_are_known_by_their_extension_or_their_first_bytes() {
 }
 
 #[test]
+fn compressed_files_are_seen_through() {
+    let at = folder("compressed");
+    let text = b"a,b\n1,2\n3,4\n";
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gz, text).unwrap();
+    let gz = gz.finish().unwrap();
+    let zst = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
+    // Members one after another, as `cat a.gz b.gz` makes them, are one file.
+    let twice = [gz.clone(), gz.clone()].concat();
+    for (name, bytes, rows) in [("a.csv.gz", &gz, 2), ("a.csv.zst", &zst, 2), ("plain.csv", &gz, 2)] {
+        std::fs::write(at.join(name), bytes).unwrap();
+        assert_eq!(data::read(&at.join(name)).unwrap().n_rows(), rows, "{name}");
+    }
+    std::fs::write(at.join("twice.csv.gz"), twice).unwrap();
+    assert_eq!(data::read(&at.join("twice.csv.gz")).unwrap().n_rows(), 5);
+    for (name, bytes) in [("cut.csv.gz", &gz[..gz.len() - 9]), ("cut.csv.zst", &zst[..zst.len() - 4])] {
+        std::fs::write(at.join(name), bytes).unwrap();
+        assert!(message(data::read(&at.join(name))).contains(name));
+    }
+}
+
+#[test]
 fn descriptions_join_files_by_id_or_by_row() {
     let at = folder("join");
     let write = |name: &str, text: &str| std::fs::write(at.join(name), text).unwrap();

@@ -391,7 +391,11 @@ impl Scope {
             let expected = format!("a square matrix: {n} columns of kernel values, one per training row");
             return Err(Error::shape(format!("view `{name}`"), expected, view.columns.len()));
         }
-        let columns = data.places().iter().map(|p| view.columns.start + p).collect();
+        let columns: Vec<usize> = data.places().iter().map(|p| view.columns.start + p).collect();
+        if data.rows().absent(&columns).is_some() {
+            let problem = "kernel values of some rows are missing";
+            return Err(Error::data(format!("view `{name}`"), problem, "fill them in, or leave those rows out"));
+        }
         Ok(Place { columns, label: format!("view {name}") })
     }
 }

@@ -75,6 +75,13 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     penalties : list of float or None, default=None
         One positive number per kernel, in the order of `kernel_names_`; the constraint is then on their products with
         the weights, so that a kernel with a larger number is dearer.
+    preprocess : str or None, default=None
+        Steps on ordered columns such as spectra, done before anything else and again on new rows: ``"average(5), snv"``,
+        ``"difference(2, keep) on view(nir)"``.
+    missing : {"zero", "mean", None}, default=None
+        Rows that have nothing in a view (NaN in all of its columns): their kernel values are imputed in feature space. None refuses them.
+    indefinite : {"shift", "clip", "flip", None}, default=None
+        What becomes of ready-made kernels with negative eigenvalues. None refuses them.
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=500

@@ -147,7 +147,11 @@ def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, in
     """Checks a table that belongs to no estimator: numbers, column names, views and texts."""
     X = _grouped(X)
     if _is_views(X):
-        return _join(X, Extras())
+        extras = Extras()
+        joined = _join(X, extras)
+        if extras.grams or extras.absent:
+            raise ValueError("views must hold features, without missing rows and without ready-made kernel values")
+        return joined
     if _has_text(X):
         return _split(X)
     _refuse_odd_columns(X)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 __all__ = [
     "RBF",
+    "Alignment",
     "Callable",
     "Chi2",
     "Gauss",
@@ -29,6 +30,7 @@ __all__ = [
     "Sigmoid",
     "Spectrum",
     "WeightedDegree",
+    "WeisfeilerLehman",
     "to_text",
 ]
 
@@ -214,6 +216,34 @@ class WeightedDegree(Kernel):
     def _call(self) -> tuple[str, list[Any]]:
         shift = [self.shift] if self.shift else []
         return "wdsum" if self.sum else "wd", [self.degree, *shift, *_given(self.alphabet)]
+
+
+@dataclass(frozen=True, repr=False)
+class Alignment(Kernel):
+    """⟨φ(x), φ(z)⟩ with φ the scores of local alignment with at most 512 training sequences.
+
+    ``scoring`` is ``"blosum62"`` or ``"pam50"``; a gap of g letters costs ``open + (g − 1) * extend``.
+    """
+
+    scoring: str = "blosum62"
+    open: int = 11
+    extend: int = 1
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "alignment", [self.scoring, self.open, self.extend]
+
+
+@dataclass(frozen=True, repr=False)
+class WeisfeilerLehman(Kernel):
+    """Subtrees that two labelled graphs have in common, up to `rounds` steps deep.
+
+    Graphs are texts: ``{"labels": ["C", "O"], "edges": [[0, 1]]}`` or ``C O; 0-1``.
+    """
+
+    rounds: Numbers
+
+    def _call(self) -> tuple[str, list[Any]]:
+        return "wl", [self.rounds]
 
 
 @dataclass(frozen=True, repr=False)

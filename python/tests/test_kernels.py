@@ -19,6 +19,7 @@ from mercer import GMKLClassifier, GMKLRegressor, UniformMKLClassifier
 from mercer._mercer import parse_kernels
 from mercer.kernels import (
     RBF,
+    Alignment,
     Callable,
     Chi2,
     Gauss,
@@ -31,6 +32,7 @@ from mercer.kernels import (
     Sigmoid,
     Spectrum,
     WeightedDegree,
+    WeisfeilerLehman,
     to_text,
 )
 
@@ -186,6 +188,9 @@ KERNELS = [
     Mismatch(5, 1, alphabet="dna"),
     WeightedDegree("1..20"),
     WeightedDegree(3, shift=2, sum=True, alphabet="rna"),
+    Alignment(),
+    Alignment("pam50", open=9, extend=2),
+    WeisfeilerLehman("0..3"),
     Precomputed(),
     Callable(rbf_kernel),
     Callable(rbf_kernel, name="mine"),
@@ -264,3 +269,44 @@ def test_diagnose_takes_sequences(dna):
     assert found.alignment.argmax() >= 3 and found.between.shape == (6, 6)
     with pytest.raises(ValueError, match="one class"):
         mercer.diagnose(texts, ["a"] * len(texts), Spectrum(2))
+
+
+def test_alignment_scores_are_those_of_biotite():
+    """Needs biotite, an implementation from outside."""
+    align = pytest.importorskip("biotite.sequence.align")
+    sequence = pytest.importorskip("biotite.sequence")
+    rng = np.random.default_rng(5)
+    texts = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), size=n)) for n in rng.integers(5, 60, size=8)]
+    texts[3] = texts[1][:4] + texts[2]
+    for scoring, name in [("blosum62", "BLOSUM62"), ("pam50", "PAM50")]:
+        letters = sequence.ProteinSequence.alphabet
+        matrix = align.SubstitutionMatrix(letters, letters, name)
+        score = np.array(
+            [
+                [
+                    align.align_optimal(
+                        sequence.ProteinSequence(a),
+                        sequence.ProteinSequence(b),
+                        matrix,
+                        gap_penalty=(-7, -2),
+                        local=True,
+                        max_number=1,
+                    )[0].score
+                    for b in texts
+                ]
+                for a in texts
+            ],
+            dtype=float,
+        )
+        assert_array_equal(mercer.gram(texts, Alignment(scoring, 7, 2))[:, :, 0], score @ score.T)
+
+
+def test_graphs_are_texts():
+    ring, chain = "0-1 1-2 2-0", "0-1 1-2"
+    graphs = [f"C {label} C; {edges}" for label in "CNO" for edges in (ring, chain)] * 4
+    y = np.array([g.endswith(ring) for g in graphs])
+    clf = GMKLClassifier(WeisfeilerLehman("0..2")).fit(graphs, y)
+    assert clf.score(['{"labels": ["C", "N", "C"], "edges": [[0, 1], [1, 2], [2, 0]]}', f"C C C; {chain}"], [True, False]) == 1
+    assert clf.kernel_weights_[0] == 0
+    with pytest.raises(ValueError, match="row 1 is no graph"):
+        clf.predict(["C C; 0-7"])

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mercer::{
     TrainSpec,
-    data::{Missing, csv::TaskHint},
+    data::{Missing, Span, csv::TaskHint},
     kernels::{Indefinite, Normalize},
     methods::{ClassWeight, GateName, GroupBy, LossName, Solver, Storage},
     model::Scheme,
@@ -13,7 +13,7 @@ use mercer::{
 use serde_json::Value;
 
 use crate::values::{
-    Setting, Span, bytes, class_weight, evenness, exponent, named, named_file, positive, setting, span, task, threads,
+    Setting, bytes, class_weight, evenness, exponent, named, named_file, positive, setting, span, task, threads,
 };
 
 const EXIT_CODES: &str = "\
@@ -376,12 +376,11 @@ pub struct MethodsArgs {
 }
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct KernelsArgs {
     /// Parse this text and print its canonical form
     #[arg(long, value_name = "TEXT", conflicts_with = "data")]
     pub check: Option<String>,
-    /// Table (csv or tsv): show how each kernel aligns with the target, its trace, rank and conditioning
+    /// Data in any format that `fit` reads: show how each kernel aligns with the target, its trace, rank and conditioning
     #[arg(requires = "target")]
     pub data: Option<PathBuf>,
     /// Column to predict: its name, or its number (1 is the first, -1 the last)

@@ -74,7 +74,11 @@ fn summary(model: &Model, row: &MethodRow) -> String {
     };
     let expects = match &model.input {
         Input::Table { columns, standardizer, .. } => {
-            let scaled = if standardizer.is_some() { "standardised by the model" } else { "used as they are" };
+            let scaled = if standardizer.as_ref().is_some_and(|s| !s.mean.is_empty()) {
+                "standardised by the model"
+            } else {
+                "used as they are"
+            };
             format!("{}, {scaled}", list(columns))
         }
         Input::Precomputed { n_train, kernels } => format!("{} kernels against {n_train} training rows", kernels.len()),
@@ -265,8 +269,7 @@ mod tests {
             certificate,
             trace: vec![],
         };
-        let kernel =
-            |j: usize| KernelSpec { function: Function::Linear, columns: vec![j], name: format!("linear on x{j}") };
+        let kernel = |j: usize| KernelSpec::new(Function::Linear, vec![j], format!("linear on x{j}"));
         Model {
             task: Task::Classification {
                 classes: classes.iter().map(ToString::to_string).collect(),

@@ -3,7 +3,10 @@
 use std::{fmt, path::PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use mercer::{data::csv::TaskHint, methods::ClassWeight};
+use mercer::{
+    data::{Span, csv::TaskHint},
+    methods::ClassWeight,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -114,14 +117,6 @@ pub fn class_weight(text: &str) -> Result<ClassWeight, String> {
 pub fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     let (name, file) = text.split_once('=').unwrap_or((text, text));
     if name.is_empty() || file.is_empty() { Err("expected NAME=FILE".into()) } else { Ok((name.into(), file.into())) }
-}
-
-/// Rows from first to last, counted from 1, by steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    pub first: usize,
-    pub last: usize,
-    pub step: usize,
 }
 
 /// `A-B` or `A-B:STEP`.

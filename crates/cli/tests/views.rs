@@ -85,7 +85,10 @@ fn a_description_fits_scores_predicts_and_verifies() {
     let f = Folder::new("description");
     sources(&f, 160, false);
     let out = f.run("fit data.toml --rows 1-100 -C 10 -o m.mercer");
-    assert!(out.contains("poly(2) on view left") && out.contains("linear on view right"), "{out}");
+    assert!(
+        out.contains("rbf(auto), poly(2) on view(left); linear on view(right)") && out.contains("on view left"),
+        "{out}"
+    );
     assert!(f.accuracy("score m.mercer data.toml --rows 101-160") > 0.9);
     assert_eq!(f.run("predict m.mercer data.toml --rows 101-160").lines().count(), 61);
     assert!(f.run("verify m.mercer data.toml --rows 1-100").contains("verified"));
@@ -157,6 +160,15 @@ fn gram_matrices_go_out_and_come_back() {
     let plain = column(f.run("predict plain.mercer test.csv --decision"));
     assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
     f.refuses("predict ready.mercer test.csv", "column `k.1.");
+    // One matrix of all rows serves a fit on some and predictions for others.
+    f.run(&format!("gram train.csv {bank} -o all.npz"));
+    f.run(
+        "fit train.csv --rows 1-60:2 --target y --gram k=all.npz --kernels 'precomputed(k.1)' -o ready.mercer --quiet",
+    );
+    f.run("fit train.csv --rows 1-60:2 --target y --no-standardize --kernels 'rbf(1)' -o plain.mercer --quiet");
+    let ready = column(f.run("predict ready.mercer train.csv --rows 2-60:2 --decision --gram k=all.npz"));
+    let plain = column(f.run("predict plain.mercer train.csv --rows 2-60:2 --decision"));
+    assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
     // A file named in the bank; one that is no kernel.
     f.write(
         "signs.txt",
@@ -165,7 +177,7 @@ fn gram_matrices_go_out_and_come_back() {
             .collect::<String>(),
     );
     f.refuses("fit train.csv --target y --kernels 'precomputed(signs.txt)'", "not positive semidefinite");
-    let out = f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite clip");
+    let out = f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite flip");
     assert!(out.contains("59 of 60 eigenvalues are negative"), "{out}");
 }
 
@@ -173,7 +185,7 @@ fn gram_matrices_go_out_and_come_back() {
 fn preprocessing_is_part_of_the_model() {
     let f = Folder::new("steps");
     let mut rng = Rng::new(6);
-    let mut text = (1..=20).map(|j| format!("w{j},")).collect::<String>() + "y\n";
+    let mut text = (1..=20).map(|j| format!("w{j}")).collect::<Vec<_>>().join(",") + ",y\n";
     for _ in 0..80 {
         let (slope, peak) = (rng.normal(), rng.normal());
         for j in 0..20 {

@@ -6,7 +6,7 @@ use mercer::{
     Model, TrainSpec,
     data::{Dataset, Rng, Rows, Sequences, Target, csv::Table},
     gram::{Budget, BuildOptions, GramSet, GramSource, Stack, Storage, gram_block},
-    kernels::{Alphabet, Function, KernelSpec, Normalize, Text, language},
+    kernels::{Alphabet, Function, KernelSpec, Normalize, Scoring, Text, language},
     linalg::{Matrix, dot},
     methods::{MethodSpec, diagnose, diagnose_precomputed, non_negative, verify},
     model::Scheme,
@@ -14,7 +14,9 @@ use mercer::{
 };
 use mercer_testkit::{
     histogram_functions, naive_kernel,
-    strings::{all_string_kernels, naive_string_kernel, random_sequences},
+    strings::{
+        SmallGraph, all_string_kernels, naive_alignment, naive_string_kernel, naive_wl, random_graphs, random_sequences,
+    },
 };
 
 fn sequences(texts: &[String]) -> Rows {
@@ -22,7 +24,7 @@ fn sequences(texts: &[String]) -> Rows {
 }
 
 fn spec(kernel: Text) -> KernelSpec {
-    KernelSpec { function: Function::Text(kernel), columns: vec![0], name: format!("{kernel:?}") }
+    KernelSpec::new(Function::Text(kernel), vec![0], format!("{kernel:?}"))
 }
 
 #[test]
@@ -334,9 +336,8 @@ fn frobenius(a: &Matrix, b: &Matrix) -> f64 {
 fn three_classes(n: usize, seed: u64) -> (Dataset, Target) {
     let mut rng = Rng::new(seed);
     let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
-    let x = labels
-        .iter()
-        .flat_map(|&l| [l as f64 + rng.normal(), rng.normal(), (l == 1) as u8 as f64 + 0.5 * rng.normal()]);
+    let x =
+        labels.iter().flat_map(|&l| [l as f64 + rng.normal(), rng.normal(), f64::from(l == 1) + 0.5 * rng.normal()]);
     let x = Matrix::new(n, 3, x.collect()).unwrap();
     (Dataset::new(x, vec![]).unwrap(), Target::Classes { names: ["a", "b", "c"].map(String::from).to_vec(), labels })
 }
@@ -474,4 +475,113 @@ fn alignment_gives_the_weights_that_plain_matrices_give() {
     let values = Target::Values((0..60).map(|i| data.features()[(i, 2)]).collect());
     let model = mercer::train(&data, &values, None, &spec("alignf"), &mut Silent).unwrap();
     assert!(model.machines[0].weights[2] > 0.9, "{:?}", model.machines[0].weights);
+}
+
+#[test]
+fn local_alignment_with_landmarks_is_the_product_of_naive_scores() {
+    let (x, z) = (random_sequences(Alphabet::Protein, 9, 11), random_sequences(Alphabet::Protein, 4, 12));
+    for (scoring, open, extend) in [(Scoring::Blosum62, 11, 1), (Scoring::Pam50, 3, 2), (Scoring::Blosum62, 0, 0)] {
+        let kernel = KernelSpec { landmarks: x[..5].to_vec(), ..spec(Text::Alignment { scoring, open, extend }) };
+        let (px, pz) = (kernel.points(&sequences(&x)), kernel.points(&sequences(&z)));
+        let scores = |s: &str| -> Vec<f64> {
+            x[..5].iter().map(|l| f64::from(naive_alignment(scoring, open, extend, s, l))).collect()
+        };
+        let cross = pz.block(&px);
+        for (i, a) in z.iter().enumerate() {
+            for (j, b) in x.iter().enumerate() {
+                assert_eq!(cross[(i, j)], dot(&scores(a), &scores(b)), "{scoring:?} {a} {b}");
+            }
+        }
+        assert!(px.diagonal().iter().zip(&x).all(|(d, s)| *d == dot(&scores(s), &scores(s))));
+    }
+}
+
+/// A known pair: HEAGAWGHEE and PAWHEAE, of which AWGHE and AW-HE align.
+#[test]
+fn a_known_alignment_has_its_score() {
+    // A 4, W 11, a gap of one letter −8, H 8, E 5.
+    assert_eq!(naive_alignment(Scoring::Blosum62, 8, 8, "HEAGAWGHEE", "PAWHEAE"), 4 + 11 - 8 + 8 + 5);
+    let kernel = KernelSpec {
+        landmarks: vec!["PAWHEAE".into()],
+        ..spec(Text::Alignment { scoring: Scoring::Blosum62, open: 8, extend: 8 })
+    };
+    let points = kernel.points(&sequences(&["HEAGAWGHEE".to_string()]));
+    assert_eq!(points.diagonal(), [400.0]);
+}
+
+fn written(graphs: &[SmallGraph], json: bool) -> Vec<String> {
+    let text = |(labels, edges): &SmallGraph| {
+        if json {
+            return serde_json::json!({ "labels": labels, "edges": edges }).to_string();
+        }
+        let edges: Vec<String> = edges.iter().map(|(a, b)| format!("{a}-{b}")).collect();
+        format!("{}; {}", labels.join(" "), edges.join(" "))
+    };
+    graphs.iter().map(text).collect()
+}
+
+#[test]
+fn graphs_are_compared_by_their_subtrees() {
+    let (x, z) = (random_graphs(20, 13), random_graphs(6, 14));
+    for rounds in [0, 1, 3] {
+        for json in [true, false] {
+            let kernel = spec(Text::Wl { iterations: rounds });
+            let (px, pz) =
+                (kernel.points(&sequences(&written(&x, json))), kernel.points(&sequences(&written(&z, !json))));
+            let cross = pz.block(&px);
+            for (i, a) in z.iter().enumerate() {
+                for (j, b) in x.iter().enumerate() {
+                    assert_eq!(cross[(i, j)], naive_wl(rounds, a, b), "{rounds} {a:?} {b:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn models_of_alignments_and_graphs_are_saved_and_predict_new_rows() {
+    // Rings of five against chains of five, and proteins with or without a common piece.
+    let (ring, chain) = ("0-1 1-2 2-3 3-4 4-0", "0-1 1-2 2-3 3-4");
+    let mut rng = Rng::new(15);
+    let mut rows = |n: usize| -> (Vec<String>, Vec<String>) {
+        let graphs = (0..n).map(|i| {
+            let labels: Vec<&str> = (0..5).map(|_| ["C", "N"][rng.below(2)]).collect();
+            format!("{}; {}", labels.join(" "), if i % 2 == 0 { ring } else { chain })
+        });
+        let graphs: Vec<String> = graphs.collect();
+        let amino: Vec<char> = "ACDEFGHIKLMNPQRSTVWY".chars().collect();
+        let proteins = (0..n).map(|i| {
+            let random: String = (0..30).map(|_| amino[rng.below(20)]).collect();
+            if i % 2 == 0 { format!("{}MKWVTFISLLFLFSSAYS{}", &random[..9], &random[9..]) } else { random }
+        });
+        (graphs, proteins.collect())
+    };
+    let ((graphs, proteins), (new_graphs, new_proteins)) = (rows(60), rows(30));
+    let data = |g: &[String], p: &[String]| {
+        let both = vec![Sequences::new("g", g).unwrap(), Sequences::new("p", p).unwrap()];
+        Dataset::from_rows(Rows::new(Matrix::default(), both).unwrap(), vec!["g".into(), "p".into()]).unwrap()
+    };
+    let (train, new) = (data(&graphs, &proteins), data(&new_graphs, &new_proteins));
+    let y = Target::Classes { names: vec!["a".into(), "b".into()], labels: (0..60).map(|i| i % 2).collect() };
+    let bank = "wl(0..2) on cols(g); alignment(blosum62) on cols(p)";
+    let request = TrainSpec { kernels: bank.into(), ..TrainSpec::default() };
+    let model = mercer::train(&train, &y, None, &request, &mut Silent).unwrap();
+    assert_eq!(model.kernel_names()[3], "alignment(blosum62, 11, 1) on p");
+    let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(back, model);
+    let Target::Classes { labels, .. } = back.predict(&new).unwrap() else { panic!() };
+    assert!(labels.iter().enumerate().filter(|(i, l)| i % 2 == **l).count() >= 29, "{labels:?}");
+    for (bad, part) in [
+        ("C C; 0-2", "an edge joins node 2"),
+        ("C C; 0_1", "`0_1` is no edge"),
+        ("{\"labels\": [1], \"edges\": [[0]]}", "row 1 is no graph"),
+    ] {
+        let e = model.decision(&data(&[bad.to_string()], &proteins[..1])).unwrap_err().to_string();
+        assert!(e.contains("column `g`") && e.contains(part), "{e}");
+    }
+    let words = data(&proteins, &proteins);
+    assert!(
+        language::parse("wl(1) on cols(g); spectrum(2) on cols(p)").unwrap().resolve(&words).is_ok(),
+        "one label each"
+    );
 }

@@ -156,7 +156,7 @@ fn stored_terms_act_like_the_normalised_matrix() {
     let kernels: Vec<KernelSpec> = all_functions()
         .into_iter()
         .flat_map(|function| [vec![0], vec![0, 1]].map(|columns| (function, columns)))
-        .map(|(function, columns)| KernelSpec { function, name: format!("{function:?} on {columns:?}"), columns })
+        .map(|(function, columns)| KernelSpec::new(function, columns.clone(), format!("{function:?} on {columns:?}")))
         .collect();
     let a: Vec<f64> = (0..40).map(|i| if i % 4 == 0 { 0.0 } else { f64::from(i % 5) - 2.0 }).collect();
     let scale: Vec<f64> = (0..40).map(|i| f64::from(i % 3) * 0.5).collect();

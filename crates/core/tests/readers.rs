@@ -9,7 +9,7 @@ use std::{
 use mercer::{
     Model, Result, TrainSpec,
     data::{
-        self, Dataset, Missing, Rng, Rows, Sparse, Target, View, arff,
+        self, Dataset, Missing, Rng, Rows, Span, Sparse, Target, View, arff,
         array::{self, Array, Values},
         csv::{Column, Table, TaskHint},
         fasta, libsvm,
@@ -99,8 +99,14 @@ fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
         let e = message(read(text));
         assert!(e.contains(part), "{text:?}: {e}");
     }
-    let first = libsvm::parse("1 1:1\n1 1:2\nbroken here\n".as_bytes(), Some(2), here()).unwrap();
-    assert_eq!(first.n_rows(), 2);
+    // Some rows: nothing beyond the last is read, columns of the others count, places are remembered.
+    let some = |text: &str, first, last, step| libsvm::parse(text.as_bytes(), Some(Span { first, last, step }), here());
+    assert_eq!(some("1 1:1\n1 1:2\nbroken here\n", 1, 2, 1).unwrap().n_rows(), 2);
+    let third = some("1 1:1\n2 1:2\n\n3 4:2\n4 7:1\n5 2:1\n", 1, 9, 2).unwrap();
+    assert_eq!(numbers(&third, "label"), [1.0, 3.0, 5.0]);
+    let data = third.dataset(&["label"], None).unwrap();
+    assert_eq!((data.columns().len(), data.places()), (7, &[0, 2, 4][..]));
+    assert!(message(some("1 1:1\n", 5, 9, 1)).contains("within 1-1"));
 }
 
 #[test]
@@ -189,7 +195,8 @@ fn arrays_of_every_kind_come_back() {
     );
     for (bytes, part) in [
         (npy("<f8", false, "(2, 3)", &floats[..40]), "ends 6 elements early, of 6"),
-        (npy("<f8", false, "(99999999999, 3)", &floats), "early"),
+        (npy("<f8", false, "(99999, 3)", &floats), "ends 299997 elements early"),
+        (npy("<f8", false, "(99999999999, 3)", &floats), "more than half the machine's memory"),
         (npy("<f8", false, "(99999999999, 99999999999)", &floats), "too large"),
         (npy("|O", false, "(1,)", &[]), "Python objects"),
         (npy("<c16", false, "(1,)", &[]), "`<c16`"),
@@ -334,6 +341,28 @@ fn files_are_known_by_their_extension_or_their_first_bytes() {
     let data = data::read(&at.join("views.npz")).unwrap().dataset(&["y"], None).unwrap();
     assert_eq!(data.columns(), ["u.1", "u.2", "v.1", "v.2", "v.3"]);
     assert_eq!(data.views(), [View { name: "u".into(), columns: 0..2 }, View { name: "v".into(), columns: 2..5 }]);
+}
+
+#[test]
+fn compressed_files_are_seen_through() {
+    let at = folder("compressed");
+    let text = b"a,b\n1,2\n3,4\n";
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gz, text).unwrap();
+    let gz = gz.finish().unwrap();
+    let zst = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
+    // Members one after another, as `cat a.gz b.gz` makes them, are one file.
+    let twice = [gz.clone(), gz.clone()].concat();
+    for (name, bytes, rows) in [("a.csv.gz", &gz, 2), ("a.csv.zst", &zst, 2), ("plain.csv", &gz, 2)] {
+        std::fs::write(at.join(name), bytes).unwrap();
+        assert_eq!(data::read(&at.join(name)).unwrap().n_rows(), rows, "{name}");
+    }
+    std::fs::write(at.join("twice.csv.gz"), twice).unwrap();
+    assert_eq!(data::read(&at.join("twice.csv.gz")).unwrap().n_rows(), 5);
+    for (name, bytes) in [("cut.csv.gz", &gz[..gz.len() - 9]), ("cut.csv.zst", &zst[..zst.len() - 4])] {
+        std::fs::write(at.join(name), bytes).unwrap();
+        assert!(message(data::read(&at.join(name))).contains(name));
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ pub fn matrix(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
     Matrix::new(x.shape()[0], x.shape()[1], x.as_slice()?.to_vec()).map_err(to_py)
 }
 
+/// Number of columns, row starts, columns, values.
+type Csr = (usize, Vec<usize>, Vec<u32>, Vec<f64>);
+
 /// What only some data have.
 #[derive(FromPyObject, Default)]
 pub struct Extras {
@@ -24,9 +27,9 @@ pub struct Extras {
     /// Views with the rows that have nothing in them.
     #[pyo3(item)]
     absent: Vec<(String, Vec<usize>)>,
-    /// Sparse columns: how many, row starts, columns, values.
+    /// Sparse columns.
     #[pyo3(item)]
-    sparse: Option<(usize, Vec<usize>, Vec<u32>, Vec<f64>)>,
+    sparse: Option<Csr>,
 }
 
 /// Features with their names: numbers, then text columns as (name, a text per row). `views` are (name, first column, one past the last).

@@ -135,12 +135,11 @@ pub fn naive_kernel(function: Function, x: &[f64], z: &[f64]) -> f64 {
         Function::Linear => product,
         Function::Poly { degree, offset } => (product + offset).powi(degree.cast_signed()),
         Function::Rbf { width } => (-squared / (2.0 * width * width)).exp(),
-        Function::Laplace { width } => (-taxicab / width).exp(),
+        Function::Laplace { width } | Function::Gauss { distance: Distance::L1, width } => (-taxicab / width).exp(),
         Function::Chi2Sum => x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| 2.0 * a * b / (a + b)).sum(),
         Function::Chi2 { gamma } => (-gamma * chi2).exp(),
         Function::Intersection => x.iter().zip(z).map(|(a, b)| if a < b { *a } else { *b }).sum(),
         Function::Sigmoid { slope, offset } => (slope * product + offset).tanh(),
-        Function::Gauss { distance: Distance::L1, width } => (-taxicab / width).exp(),
         Function::Gauss { distance: Distance::L2, width } => (-squared.sqrt() / width).exp(),
         Function::Gauss { distance: Distance::Chi2, width } => (-chi2 / width).exp(),
         Function::Gauss { distance: Distance::Hellinger, width } => {

@@ -2,7 +2,7 @@
 
 use mercer::{
     data::Rng,
-    kernels::{Alphabet, Text},
+    kernels::{Alphabet, Scoring, Text},
 };
 
 /// Every string kernel, once per interesting parameter.
@@ -99,9 +99,12 @@ fn shared_neighbours(a: &[char], b: &[char], m: u32, size: u32) -> f64 {
     ways.iter().flatten().sum()
 }
 
+/// Positions and words of both sequences to their share of the kernel.
+type PairOfWords<'a> = dyn Fn(usize, usize, &[char], &[char]) -> f64 + 'a;
+
 /// The obvious value, one pair of words at a time.
 pub fn naive_string_kernel(kernel: Text, x: &str, z: &str) -> f64 {
-    let pairs = |alphabet: Alphabet, k: u32, value: &dyn Fn(usize, usize, &[char], &[char]) -> f64| -> f64 {
+    let pairs = |alphabet: Alphabet, k: u32, value: &PairOfWords<'_>| -> f64 {
         let (x, z) = (words(alphabet, x, k), words(alphabet, z, k));
         x.iter().flat_map(|(i, a)| z.iter().map(move |(j, b)| value(*i, *j, a, b))).sum()
     };
@@ -119,6 +122,8 @@ pub fn naive_string_kernel(kernel: Text, x: &str, z: &str) -> f64 {
             let size = if alphabet == Alphabet::Protein { 20 } else { 4 };
             pairs(alphabet, k, &|_, _, a, b| shared_neighbours(a, b, m, size))
         }
+        // These have landmarks, or read graphs: twins of their own are below.
+        Text::Alignment { .. } | Text::Wl { .. } => f64::NAN,
         Text::Wd { degree, shift, alphabet } => degree_of(alphabet, degree, shift),
         Text::WdSum { degree, shift, alphabet } => {
             let d = f64::from(degree);
@@ -126,4 +131,64 @@ pub fn naive_string_kernel(kernel: Text, x: &str, z: &str) -> f64 {
             (1..=degree).map(|k| beta(k) * degree_of(alphabet, k, shift)).sum()
         }
     }
+}
+
+/// The best local alignment by its definition: every gap length is tried everywhere.
+pub fn naive_alignment(scoring: Scoring, open: u32, extend: u32, x: &str, z: &str) -> i32 {
+    let code = |c: char| "ACDEFGHIKLMNPQRSTVWY".chars().position(|l| l == c.to_ascii_uppercase()).map(|p| p as u32);
+    let (x, z): (Vec<_>, Vec<_>) = (x.chars().map(code).collect(), z.chars().map(code).collect());
+    let cost = |g: usize| (open + (g as u32 - 1) * extend).cast_signed();
+    let mut best = vec![vec![0; z.len() + 1]; x.len() + 1];
+    let mut top = 0;
+    for i in 1..=x.len() {
+        for j in 1..=z.len() {
+            let mut value = (best[i - 1][j - 1] + scoring.score(x[i - 1], z[j - 1])).max(0);
+            for g in 1..=i {
+                value = value.max(best[i - g][j] - cost(g));
+            }
+            for g in 1..=j {
+                value = value.max(best[i][j - g] - cost(g));
+            }
+            best[i][j] = value;
+            top = top.max(value);
+        }
+    }
+    top
+}
+
+/// A graph of a few nodes: labels and edges.
+pub type SmallGraph = (Vec<String>, Vec<(usize, usize)>);
+
+/// Random graphs with three labels.
+pub fn random_graphs(n: usize, seed: u64) -> Vec<SmallGraph> {
+    let mut rng = Rng::new(seed);
+    let graph = |rng: &mut Rng| {
+        let nodes = 1 + rng.below(7);
+        let labels = (0..nodes).map(|_| ["C", "N", "O"][rng.below(3)].to_string()).collect();
+        let edges = (0..rng.below(2 * nodes)).map(|_| (rng.below(nodes), rng.below(nodes))).collect();
+        (labels, edges)
+    };
+    (0..n).map(|_| graph(&mut rng)).collect()
+}
+
+/// The Weisfeiler–Lehman subtree kernel with labels written out in full.
+pub fn naive_wl(rounds: u32, x: &SmallGraph, z: &SmallGraph) -> f64 {
+    let refine = |(labels, edges): &SmallGraph| -> Vec<String> {
+        let around = |v: usize| {
+            let other = |&(a, b): &(usize, usize)| if a == v { Some(b) } else { (b == v).then_some(a) };
+            let mut found: Vec<&str> = edges.iter().filter_map(other).map(|w| labels[w].as_str()).collect();
+            found.sort_unstable();
+            format!("({}:{})", labels[v], found.join(","))
+        };
+        (0..labels.len()).map(around).collect()
+    };
+    let (mut x, mut z) = (x.clone(), z.clone());
+    let mut total = 0.0;
+    for round in 0..=rounds {
+        total += x.0.iter().map(|a| z.0.iter().filter(|b| a == *b).count() as f64).sum::<f64>();
+        if round < rounds {
+            (x.0, z.0) = (refine(&x), refine(&z));
+        }
+    }
+    total
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Model, Result, TrainSpec,
-    data::{Dataset, Target, csv::TaskHint, steps::Steps},
+    data::{Dataset, Span, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
     methods::{Choices, MethodSpec, Prepared},
@@ -19,7 +19,7 @@ use crate::{
     describe, output,
     progress::{Cause, Progress, Show, catch_interrupt},
     scores,
-    values::{Setting, Span},
+    values::Setting,
 };
 
 /// Kernels whose alignments a report shows, at most.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use mercer::{
     Result, TrainSpec,
-    data::csv::Table,
     kernels::language,
     linalg::threads,
     methods::{Diagnosis, diagnose},
@@ -33,13 +32,17 @@ Kernels
   chi2(gammas)          exp(−γ Σ (x − z)² / (x + z)); chi2(auto) is γ = 1 / mean distance
   intersection          Σ min(x, z), of numbers that are not negative
   sigmoid(a, b)         tanh(a ⟨x, z⟩ + b), where that is positive semidefinite
-  precomputed(view)     kernel values computed elsewhere
 
 Kernels of text columns, one kernel per column (dna, rna, protein or free may follow; without it the letters decide)
   spectrum(lengths)     words of k letters in common
   mismatch(lengths, m)  the same up to m mismatches
   wd(degrees)           positions with the same d letters; wd(1..20, shift = 2) lets them stand apart
   wdsum(degrees)        the weighted sum of wd(1) to wd(d)
+  alignment(blosum62)   products of local alignment scores with training sequences; also pam50; gaps cost 11, then 1
+  wl(rounds)            labelled graphs, `C C O; 0-1 1-2` or JSON: subtrees in common
+
+Kernels computed elsewhere
+  precomputed(view)     values of a view, or of a file, against the training rows
 
 Columns (after `on`; `all` when left out)
   all                   every column at once
@@ -64,7 +67,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if let (Some(path), Some(target)) = (&args.data, &args.target) {
         args.report.as_deref().map_or(Ok(()), output::check_writable)?;
         language::parse(&args.kernels)?;
-        let rows = Table::read(path)?;
+        let rows = super::read(path, None, &[])?;
         let y = rows.target(target, args.task)?;
         let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain([target.as_str()]).collect();
         let only: Option<Vec<&str>> = args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());

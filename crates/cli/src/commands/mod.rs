@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use mercer::{
     Error, Model, Result,
     data::{
-        self, Dataset, Target,
+        self, Dataset, Span, Target,
         csv::{Column, Table, TaskHint},
     },
     model::{Input, Task},
 };
 
-use crate::{Exit, args::Command, output, scores, values::Span};
+use crate::{Exit, args::Command, output, scores};
 
 /// Carries a command out.
 pub fn run(command: Command) -> Result<Exit> {
@@ -40,17 +40,15 @@ pub fn run(command: Command) -> Result<Exit> {
 
 /// Reads data of any format; says what reading did that was not asked for.
 fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)]) -> Result<Table> {
-    let mut table = data::read(path)?;
+    let mut table = match rows {
+        Some(rows) => data::read_rows(path, rows)?,
+        None => data::read(path)?,
+    };
     for (name, file) in grams {
         table = table.with_gram(name, file)?;
     }
     table.notes().iter().for_each(|note| output::note(&format!("note: {note}")));
-    let Some(Span { first, last, step }) = rows else { return Ok(table) };
-    if first > table.n_rows() {
-        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), format!("{first}-{last}")));
-    }
-    let index: Vec<usize> = (first - 1..last.min(table.n_rows())).step_by(step).collect();
-    Ok(table.select_rows(&index))
+    Ok(table)
 }
 
 /// The column to predict: the one typed, or the one the data name.

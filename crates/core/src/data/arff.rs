@@ -55,7 +55,7 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
 
 fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> Place<()> {
     let start = line.len() - line.trim_start().len();
-    let word = line.trim_start().split_whitespace().next().unwrap_or_default();
+    let word = line.split_whitespace().next().unwrap_or_default();
     let mut scanner = Scanner { line, at: start + word.len() };
     match word.to_ascii_lowercase().as_str() {
         "@relation" => Ok(()),

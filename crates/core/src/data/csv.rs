@@ -57,6 +57,8 @@ pub(super) struct Extra {
     pub ids: Option<String>,
     /// What was done while reading that the user should know.
     pub notes: Vec<String>,
+    /// Where each row stood in the file, if some were left out: its place among the columns of kernel values.
+    pub places: Option<Vec<usize>>,
 }
 
 /// A named run of columns, as a view of the data is.
@@ -214,6 +216,7 @@ impl Table {
     pub fn select_rows(&self, index: &[usize]) -> Self {
         let mut extra = self.extra.clone();
         extra.sparse = extra.sparse.map(|s| s.select_rows(index));
+        extra.places = Some(index.iter().map(|&i| extra.places.as_ref().map_or(i, |p| p[i])).collect());
         for group in &mut extra.groups {
             group.absent = (0..index.len()).filter(|&i| group.absent.contains(&index[i])).collect();
         }
@@ -438,6 +441,9 @@ impl Table {
             kept.push(group);
         }
         let mut data = data.with_views(views)?;
+        if let Some(places) = &self.extra.places {
+            data = data.with_places(places.clone())?;
+        }
         for group in kept {
             data = if group.gram { data.with_gram(&group.name)? } else { data };
             data = data.with_absent(&group.name, &group.absent)?;

@@ -98,6 +98,15 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same data, whose rows stand at `places` among the columns of Gram views.
+    pub fn with_places(mut self, places: Vec<usize>) -> Result<Self> {
+        if places.len() != self.len() {
+            return Err(Error::shape("places of rows", self.len(), places.len()));
+        }
+        self.places = places;
+        Ok(self)
+    }
+
     /// The same data, some rows of which have nothing in the named view.
     pub fn with_absent(mut self, view: &str, rows: &[usize]) -> Result<Self> {
         let at = self.view_at(view)?;

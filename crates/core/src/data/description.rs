@@ -26,7 +26,8 @@ use super::{
     Sparse, arff,
     array::{self, Array, Values},
     csv::{Column, ColumnGroup, Extra, Table},
-    fasta, libsvm, source,
+    fasta, libsvm,
+    source::{self, Span},
 };
 use crate::{Error, Result};
 
@@ -55,6 +56,27 @@ pub fn read(path: &Path) -> Result<Table> {
         _ if is_libsvm(start) => libsvm::read(path, None),
         _ => Table::read(path),
     }
+}
+
+/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are never held.
+pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
+    if is_libsvm_file(path)? {
+        return libsvm::read(path, Some(rows));
+    }
+    let table = read(path)?;
+    if rows.first > table.n_rows() {
+        let got = format!("{}-{}", rows.first, rows.last);
+        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), got));
+    }
+    Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
+}
+
+fn is_libsvm_file(path: &Path) -> Result<bool> {
+    Ok(match source::extension(path).as_str() {
+        "svm" | "libsvm" | "svmlight" => true,
+        "toml" | "npy" | "npz" | "mat" | "arff" | "fa" | "fasta" | "fna" | "faa" | "csv" | "tsv" | "tab" => false,
+        _ => is_libsvm(source::open(path)?.fill_buf().map_err(|e| Error::file(path, e))?),
+    })
 }
 
 /// Does the first line look like `label 3:0.5 7:1`?
@@ -408,7 +430,13 @@ impl Table {
         let n = self.n_rows();
         let (mut columns, mut extra) = self.into_columns();
         let width = columns.len();
-        for (view, part) in parts {
+        for (view, mut part) in parts {
+            // Of rows that were left out, kernel values are left out too.
+            if let Some(places) = extra.places.as_ref().filter(|p| p.iter().all(|&i| i < part.rows)) {
+                let some: Vec<Option<usize>> = places.iter().copied().map(Some).collect();
+                part.columns.iter_mut().for_each(|(_, column)| *column = spread(column, &some));
+                part.rows = n;
+            }
             if part.rows != n {
                 let problem = format!("has {} rows of kernel values, and the data have {n} rows", part.rows);
                 return Err(Error::file(file, problem));

@@ -21,8 +21,7 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
     let mut sequences: Vec<String> = Vec::new();
     // The line of the last header, which must have a sequence.
     let mut open = 0;
-    loop {
-        let Some(line) = lines.next()? else { break };
+    while let Some(line) = lines.next()? {
         let line = line.trim();
         if let Some(header) = line.strip_prefix('>') {
             let header = header.trim().to_string();

@@ -5,7 +5,7 @@ use std::{io::BufRead, path::Path};
 use super::{
     Sparse,
     csv::{Column, Table},
-    source::{self, Lines, shown},
+    source::{self, Lines, Span, shown},
 };
 use crate::{Error, Result};
 
@@ -15,28 +15,41 @@ pub const LABEL: &str = "label";
 const WIDE: usize = 1 << 20;
 const WIDE_PER_ENTRY: usize = 16;
 
-/// Reads a file, at most `rows` rows of it: entries that are not zero, and nothing else, are held.
-pub fn read(path: &Path, rows: Option<usize>) -> Result<Table> {
+/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held.
+pub fn read(path: &Path, rows: Option<Span>) -> Result<Table> {
     parse(source::open(path)?, rows, path)
 }
 
-/// Reads text; `source` is what errors call it.
-pub fn parse(input: impl BufRead, rows: Option<usize>, source: &Path) -> Result<Table> {
+/// Reads text; `source` is what errors call it. Nothing is read beyond the last of `rows`.
+pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<Table> {
     let mut lines = Lines::new(input, source);
     let mut features = Sparse::new(0);
     let mut labels = Labels::default();
     let mut row: Vec<(u32, f64)> = Vec::new();
-    while features.rows() < rows.unwrap_or(usize::MAX) {
+    let mut at = 0;
+    while rows.is_none_or(|r| at < r.last) {
+        let wanted = rows.is_none_or(|r| r.contains(at));
         let parsed = match lines.next()? {
             None => break,
-            Some(line) => entries(line, &mut row).and_then(|label| match (label, features.rows()) {
-                (Content::Nothing, _) => Ok(false),
-                (Content::Row(label), so_far) => labels.push(label, so_far).map(|()| true).map_err(|e| (1, e)),
+            Some(line) => entries(line, &mut row).and_then(|content| match content {
+                Content::Nothing => Ok(false),
+                Content::Row(_) if !wanted => Ok(true),
+                Content::Row(label) => labels.push(label, features.rows()).map(|()| true).map_err(|e| (1, e)),
             }),
         };
-        if parsed.map_err(|(column, problem)| lines.error(column, problem))? {
-            features.push_row(row.iter().copied());
+        if !parsed.map_err(|(column, problem)| lines.error(column, problem))? {
+            continue;
         }
+        at += 1;
+        if wanted {
+            features.push_row(row.iter().copied());
+        } else {
+            // Columns count whether or not their row is used.
+            features.widen(row.last().map_or(0, |(c, _)| *c as usize + 1));
+        }
+    }
+    if let Some(r) = rows.filter(|r| r.first > at) {
+        return Err(Error::param("rows", format!("within 1-{at}"), format!("{}-{}", r.first, r.last)));
     }
     if features.rows() == 0 {
         return Err(Error::file(source, "the file holds no rows"));
@@ -49,7 +62,10 @@ pub fn parse(input: impl BufRead, rows: Option<usize>, source: &Path) -> Result<
         return Err(Error::file(source, problem));
     }
     let names = (1..=features.cols()).map(|j| format!("x{j}")).collect();
-    Table::from_sparse(labels.column().map(|c| (LABEL.to_string(), c)), names, features, source)
+    let places = rows.map(|r| (0..at).filter(|&i| r.contains(i)).collect());
+    let mut table = Table::from_sparse(labels.column().map(|c| (LABEL.to_string(), c)), names, features, source)?;
+    table.extra.places = places;
+    Ok(table)
 }
 
 enum Content<'a> {

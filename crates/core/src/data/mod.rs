@@ -19,10 +19,11 @@ mod sequences;
 mod sparse;
 
 pub use dataset::{Dataset, Target, View};
-pub use description::read;
+pub use description::{read, read_rows};
 pub use rng::Rng;
 pub use rows::{Missing, Rows};
 pub use sequences::Sequences;
+pub use source::Span;
 pub use sparse::Sparse;
 pub(crate) use sparse::merged_sum;
 pub use standardize::Standardizer;

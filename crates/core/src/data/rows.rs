@@ -1,5 +1,7 @@
 //! The rows that kernels look at: numbers, sequences beside them, numbers stored sparsely, and what rows lack.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Sequences, Sparse, Standardizer};
@@ -129,6 +131,14 @@ impl Rows {
     pub fn absent(&self, columns: &[usize]) -> Option<Vec<bool>> {
         let touched = self.gaps.iter().filter(|g| g.columns.iter().any(|c| columns.contains(c)));
         touched.map(|g| g.absent.clone()).reduce(|a, b| a.iter().zip(b).map(|(a, b)| *a || b).collect())
+    }
+
+    /// The rows that lack none of the columns.
+    pub fn having(&self, columns: &[usize]) -> Cow<'_, Self> {
+        match self.absent(columns) {
+            None => Cow::Borrowed(self),
+            Some(absent) => Cow::Owned(self.select_rows(&(0..self.len()).filter(|&i| !absent[i]).collect::<Vec<_>>())),
+        }
     }
 
     /// Runs of columns that some rows lack, with those rows.

@@ -11,6 +11,25 @@ use crate::{Error, Result};
 /// No line of any text format is longer: a file that is not text at all is given up here.
 const LONGEST_LINE: usize = 1 << 28;
 
+/// Some rows of a file: from first to last, counted from 1, by steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// At least 1.
+    pub first: usize,
+    /// At least `first`.
+    pub last: usize,
+    /// At least 1.
+    pub step: usize,
+}
+
+impl Span {
+    /// Is row `index`, counted from 0, among them?
+    pub fn contains(&self, index: usize) -> bool {
+        let row = index + 1;
+        (self.first..=self.last).contains(&row) && (row - self.first).is_multiple_of(self.step)
+    }
+}
+
 /// Opens a file. What starts like gzip or zstd is decompressed on the way, whatever the file is called.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let failed = |e: std::io::Error| Error::file(path, e);

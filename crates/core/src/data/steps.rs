@@ -164,7 +164,9 @@ fn scope(data: &Dataset, view: Option<&str>) -> Result<Vec<Range<usize>>> {
     };
     match (views.is_empty(), features.as_slice()) {
         (false, _) => Ok(views),
-        (true, [first, .., last]) if last - first + 1 == features.len() => Ok(vec![*first..last + 1]),
+        (true, [first, .., last]) if last - first + 1 == features.len() => {
+            Ok(std::iter::once(*first..last + 1).collect())
+        }
         _ => Err(Error::data("preprocessing", "there is no run of numeric columns", "name a view of numbers")),
     }
 }
@@ -179,12 +181,12 @@ impl Plan {
     fn moved(&self, column: usize, names: &[String]) -> Result<usize> {
         let mut out = column;
         for (run, steps) in self.runs.iter().filter(|(run, _)| run.end <= column) {
-            out = out + self.names(run, steps, names)?.len() - run.len();
+            out = out + Self::names(run, steps, names)?.len() - run.len();
         }
         Ok(out)
     }
 
-    fn names(&self, run: &Range<usize>, steps: &[Step], names: &[String]) -> Result<Vec<String>> {
+    fn names(run: &Range<usize>, steps: &[Step], names: &[String]) -> Result<Vec<String>> {
         let own = names.get(run.clone()).ok_or_else(|| Error::shape("columns", run.end, names.len()))?;
         steps.iter().try_fold(own.to_vec(), |names, step| step.names(&names))
     }
@@ -194,7 +196,7 @@ impl Plan {
         let (mut out, mut at) = (Vec::new(), 0);
         for (run, steps) in &self.runs {
             out.extend_from_slice(names.get(at..run.start).unwrap_or_default());
-            out.extend(self.names(run, steps, names)?);
+            out.extend(Self::names(run, steps, names)?);
             at = run.end;
         }
         out.extend_from_slice(names.get(at..).unwrap_or_default());
@@ -206,7 +208,7 @@ impl Plan {
         let start = self.moved(columns.start, names)?;
         let whole = self.runs.iter().find(|(run, _)| run == columns);
         match whole {
-            Some((run, steps)) => Ok(start..start + self.names(run, steps, names)?.len()),
+            Some((run, steps)) => Ok(start..start + Self::names(run, steps, names)?.len()),
             None => Ok(start..self.moved(columns.end, names)?),
         }
     }

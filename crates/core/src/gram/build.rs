@@ -260,6 +260,9 @@ impl BuildOptions {
     }
 }
 
+/// Raw triangles of some terms from one pass, where that is possible.
+type OnePass<'a> = dyn Fn(&[usize]) -> Option<Vec<Packed<f64>>> + 'a;
+
 /// Terms found so far and what they weigh.
 struct Assembly<'a> {
     options: &'a BuildOptions,
@@ -308,11 +311,7 @@ impl<'a> Assembly<'a> {
 
     /// Builds the terms `batch` (term, name, raw values): factors in parallel, then triangles for the rest in the widest form
     /// that still fits. `together` computes the raw triangles of some places of the batch in one pass, where that is possible.
-    fn add(
-        &mut self,
-        batch: &[(usize, &str, &dyn Raw)],
-        together: &dyn Fn(&[usize]) -> Option<Vec<Packed<f64>>>,
-    ) -> Result<()> {
+    fn add(&mut self, batch: &[(usize, &str, &dyn Raw)], together: &OnePass<'_>) -> Result<()> {
         let factors: Vec<Option<Built>> =
             batch.par_iter().map(|(_, name, raw)| self.options.factor(*raw, name)).collect::<Result<_>>()?;
         let mut missing = Vec::new();

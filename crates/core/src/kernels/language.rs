@@ -6,6 +6,7 @@
 //! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths) | gauss(distance, widths)
 //!         | chi2[(gammas)] | intersection | sigmoid(slope, offset)
 //!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
+//!         | alignment(scoring[, open[, extend]]) | wl(rounds)
 //!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
 //!         | precomputed | precomputed(view)
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
@@ -20,13 +21,13 @@
 
 use std::fmt;
 
-use super::{Alphabet, Distance};
+use super::{Alphabet, Distance, Scoring};
 use crate::Result;
 
 mod parser;
 mod resolve;
 
-pub(crate) use resolve::not_negative;
+pub(crate) use resolve::{not_negative, readable};
 
 /// What `paper` stands for: 13 kernels on all features and 13 on each.
 pub const PAPER: &str = "rbf(2^-3..2^6), poly(1..3) on all, each";
@@ -79,6 +80,12 @@ enum Family {
         offset: f64,
     },
     Gauss(Distance, Widths),
+    Alignment {
+        scoring: Scoring,
+        open: u32,
+        extend: u32,
+    },
+    Wl(Vec<Numbers>),
     /// String kernels, one per length of words; `extra` is the number of mismatches, or the shift.
     Text {
         kind: TextKind,
@@ -206,6 +213,8 @@ impl fmt::Display for Family {
             Self::Intersection => f.write_str("intersection"),
             Self::Sigmoid { slope, offset } => write!(f, "sigmoid({}, {})", short(*slope), short(*offset)),
             Self::Gauss(distance, widths) => write!(f, "gauss({}, {widths})", distance.word()),
+            Self::Alignment { scoring, open, extend } => write!(f, "alignment({}, {open}, {extend})", scoring.word()),
+            Self::Wl(rounds) => write!(f, "wl({})", list(rounds, "|")),
             Self::Text { kind, lengths, extra, alphabet } => {
                 write!(f, "{}({}", kind.word(), list(lengths, "|"))?;
                 if *extra > 0 || *kind == TextKind::Mismatch {
@@ -268,7 +277,8 @@ mod tests {
         linalg::Matrix,
     };
 
-    const TEXTS: [&str; 12] = [
+    const TEXTS: [&str; 13] = [
+        "alignment(blosum62), alignment(pam50, open = 9, extend = 2), wl(0..3|5) on cols(a); alignment(pam50, 12)",
         "chi2, chi2(0.5|2^-3..2^1), intersection, sigmoid(0.1, -1) on all; gauss(hellinger, auto), gauss(l2, 1|2), chi2(auto)",
         "spectrum(1..3), wd(1..20, shift = 2, dna), wdsum(5) on cols(a), each",
         "mismatch(3|5, 1, protein), spectrum(6, free), wd(2, 3), mismatch(2, m = 0) on view(v); rbf(1)",

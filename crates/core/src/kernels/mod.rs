@@ -14,7 +14,7 @@ pub use features::Monomials;
 pub use function::Pair;
 pub use normalize::Normalizer;
 pub use points::{Numeric, Points, Together};
-pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Text};
+pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Scoring, Text};
 
 /// A kernel function of two feature vectors, or of two sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -131,9 +131,17 @@ pub struct KernelSpec {
     pub columns: Vec<usize>,
     /// What people read, e.g. `rbf(0.5) on x3`.
     pub name: String,
+    /// Training sequences that a kernel of local alignment compares with; none for others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landmarks: Vec<String>,
 }
 
 impl KernelSpec {
+    /// A kernel without landmarks.
+    pub fn new(function: Function, columns: Vec<usize>, name: String) -> Self {
+        Self { function, columns, name, landmarks: Vec::new() }
+    }
+
     /// Does it read sequences, and not numbers?
     pub fn reads_text(&self) -> bool {
         matches!(self.function, Function::Text(_))

@@ -122,7 +122,7 @@ impl KernelSpec {
         let body = match self.function {
             Function::Text(text) => {
                 let sequences = self.columns.first().and_then(|&c| rows.sequence(c)).cloned().unwrap_or_default();
-                Body::Text(text.encode(&sequences))
+                Body::Text(text.encode(&sequences, &self.landmarks))
             }
             _ => Body::Numbers(Numeric::of(rows, &self.columns)),
         };

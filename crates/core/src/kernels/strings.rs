@@ -3,6 +3,8 @@
 //! - spectrum(k): Σ over words u of k letters of c_u(x) c_u(z), c_u the number of places where u stands;
 //! - mismatch(k, m): the same with c_u the number of places where a word stands that differs from u in at most m letters;
 //! - wd(d): the number of positions l at which the same d letters stand in both, x[l..l+d] = z[l..l+d];
+//! - alignment: ⟨φ(x), φ(z)⟩ with φ the scores of local alignment with landmarks;
+//! - wl(h): of labelled graphs, Σ over labels of c_u(x) c_u(z), labels being refined h times by those around (Weisfeiler–Lehman subtrees);
 //! - wdsum(d): Σ_{k ≤ d} β_k wd(k) with β_k = 2 (d − k + 1) / (d (d + 1)), the classical weighted degree kernel.
 //!
 //! With a shift S, words also count where they stand s ≤ S positions apart, with the factor 1 / (2 (s + 1)) for either direction. Word
@@ -14,11 +16,18 @@
 
 use serde::{Deserialize, Serialize};
 
+mod alignment;
 mod counts;
+mod graphs;
 mod planes;
 
+pub use self::alignment::Scoring;
 use self::{counts::Counts, planes::Planes};
-use crate::data::Sequences;
+use crate::{
+    Result,
+    data::Sequences,
+    linalg::{Matrix, dot},
+};
 
 /// Letters that a string kernel tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -134,6 +143,20 @@ pub enum Text {
         /// Its letters.
         alphabet: Alphabet,
     },
+    /// Scores of local alignment with landmarks.
+    Alignment {
+        /// What two letters score.
+        scoring: Scoring,
+        /// Cost of the first letter of a gap.
+        open: u32,
+        /// Cost of each further letter.
+        extend: u32,
+    },
+    /// Weisfeiler–Lehman subtrees of labelled graphs.
+    Wl {
+        /// Rounds of refinement, at most 20.
+        iterations: u32,
+    },
     /// The weighted sum of `Wd` up to `degree`.
     WdSum {
         /// From 1 to [`MAX_WORD`].
@@ -160,6 +183,8 @@ impl Text {
             | Self::Mismatch { alphabet, .. }
             | Self::Wd { alphabet, .. }
             | Self::WdSum { alphabet, .. } => alphabet,
+            Self::Alignment { .. } => Alphabet::Protein,
+            Self::Wl { .. } => Alphabet::Free,
         }
     }
 
@@ -167,8 +192,18 @@ impl Text {
     pub fn family(self) -> Option<(u32, Alphabet)> {
         match self {
             Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => Some((shift, alphabet)),
-            Self::Spectrum { .. } | Self::Mismatch { .. } => None,
+            _ => None,
         }
+    }
+
+    /// Can it read these sequences? `name` is what errors call them.
+    pub(super) fn check(self, sequences: &Sequences, name: &str) -> Result<()> {
+        if matches!(self, Self::Wl { .. }) { graphs::check(sequences, name) } else { Ok(()) }
+    }
+
+    /// Does it compare with landmarks?
+    pub(super) fn needs_landmarks(self) -> bool {
+        matches!(self, Self::Alignment { .. })
     }
 
     /// Words within the mismatches of one word; `None` where the alphabet has no size.
@@ -185,8 +220,12 @@ impl Text {
     }
 
     /// What is to be computed once per sequence.
-    pub(super) fn encode(self, sequences: &Sequences) -> Encoded {
+    pub(super) fn encode(self, sequences: &Sequences, landmarks: &[String]) -> Encoded {
         match self {
+            Self::Alignment { scoring, open, extend } => {
+                Encoded::Scores(alignment::scores(sequences, landmarks, scoring, open, extend))
+            }
+            Self::Wl { iterations } => Encoded::Counts(graphs::counts(sequences, iterations)),
             Self::Spectrum { k, alphabet } => Encoded::Counts(Counts::spectrum(sequences, k, alphabet)),
             Self::Mismatch { k, m, alphabet } => Encoded::Counts(Counts::mismatch(sequences, k, m, alphabet)),
             Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => {
@@ -203,7 +242,7 @@ impl Text {
                 let d = f64::from(degree);
                 (1..=degree).map(|k| 2.0 * (d - f64::from(k) + 1.0) / (d * (d + 1.0))).collect()
             }
-            Self::Spectrum { .. } | Self::Mismatch { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 }
@@ -259,6 +298,7 @@ impl Family {
 /// Sequences as one string kernel sees them.
 #[derive(Debug, Clone)]
 pub(super) enum Encoded {
+    Scores(Matrix),
     Counts(Counts),
     Planes(Planes, Weighting),
 }
@@ -267,6 +307,7 @@ impl Encoded {
     /// Number of sequences.
     pub fn len(&self) -> usize {
         match self {
+            Self::Scores(s) => s.rows(),
             Self::Counts(c) => c.len(),
             Self::Planes(p, _) => p.len(),
         }
@@ -275,6 +316,7 @@ impl Encoded {
     /// A bound on the rank of the kernel matrix, or `enough` where it is larger than that.
     pub fn rank_bound(&self, enough: usize) -> usize {
         match self {
+            Self::Scores(s) => s.cols().min(enough),
             Self::Counts(c) => c.features().min(enough),
             Self::Planes(p, how) => {
                 let degrees = how.weights.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(k, _)| k + 1);
@@ -286,6 +328,7 @@ impl Encoded {
     /// k(x, x).
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
+            Self::Scores(s) => (0..s.rows()).map(|i| dot(s.row(i), s.row(i))).collect(),
             Self::Counts(c) => c.diagonal(),
             Self::Planes(p, how) => {
                 let own = |i: usize| {
@@ -301,6 +344,9 @@ impl Encoded {
     /// `out[j]` = k(own sequence i, sequence j of `other`), for the first sequences of `other`.
     pub fn row(&self, i: usize, other: &Self, out: &mut [f64]) {
         match (self, other) {
+            (Self::Scores(own), Self::Scores(other)) => {
+                out.iter_mut().enumerate().for_each(|(j, o)| *o = dot(own.row(i), other.row(j)));
+            }
             (Self::Counts(own), Self::Counts(other)) => own.row(i, other, out),
             (Self::Planes(own, how), Self::Planes(other, _)) => {
                 let all = (other, out.len());

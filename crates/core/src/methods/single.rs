@@ -83,8 +83,8 @@ struct Fold<'a> {
 enum Kernels<'a> {
     /// Standardised rows and the terms that can be built on them: `place[t]` among `specs` and `grams`.
     Table {
-        train: data::Rows,
-        test: data::Rows,
+        train: Box<data::Rows>,
+        test: Box<data::Rows>,
         specs: Vec<KernelSpec>,
         place: Vec<Option<usize>>,
         grams: GramSet,
@@ -117,7 +117,7 @@ impl<'a> Fold<'a> {
                     test = test.with_numbers(standardizer.apply(test.numbers())?);
                 }
                 let (place, specs, grams) = build(&train, &kernels, options)?;
-                Kernels::Table { train, test, specs, place, grams }
+                Kernels::Table { train: Box::new(train), test: Box::new(test), specs, place, grams }
             }
         };
         let (fitting, tasks) = (own.fitting(spec)?, own.machines(spec)?);

@@ -337,9 +337,10 @@ impl Model {
         };
         let names: Vec<String> = used.iter().map(|&j| columns[j].clone()).collect();
         for spec in self.predictor.kernels().into_iter().map(|k| &kernels[k]) {
-            if spec.function.needs_non_negative() {
+            if spec.function.needs_non_negative() || spec.reads_text() {
                 let places: Vec<usize> = spec.columns.iter().map(|c| used.partition_point(|u| u < c)).collect();
                 language::not_negative(spec.function, &x, &places, &names)?;
+                language::readable(spec.function, &x, &places, &names)?;
             }
         }
         Ok(self.predictor.evaluate_with(kernels, &x, &ready_made))

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Array, Values, c_order, elements};
-use crate::{Error, Result};
+use crate::{Error, Result, data::source};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longer headers do not occur for plain arrays.
@@ -22,6 +22,10 @@ fn array(input: &mut dyn BufRead) -> std::result::Result<Array, String> {
     let header = header(input)?;
     let count = header.shape.iter().try_fold(1usize, |n, &s| n.checked_mul(s)).ok_or("its shape is too large")?;
     let kind = Kind::of(&header.descr)?;
+    let room = source::machine_memory().unwrap_or(8 << 30) / 2;
+    if (count as u64).saturating_mul(kind.held()) > room {
+        return Err(format!("{count} elements would take more than half the machine's memory"));
+    }
     let values = match kind {
         Kind::Text { chars, size, swap } => {
             let mut texts = Vec::new();
@@ -93,6 +97,14 @@ enum Kind {
 }
 
 impl Kind {
+    /// Bytes that an element takes once it is read.
+    fn held(&self) -> u64 {
+        match self {
+            Self::Number { .. } => 8,
+            Self::Text { chars, .. } => 24 + *chars as u64,
+        }
+    }
+
     fn of(descr: &str) -> std::result::Result<Self, String> {
         let rest = descr.strip_prefix(['<', '>', '|', '=']).unwrap_or(descr);
         let swap = descr.starts_with('>');
@@ -154,8 +166,8 @@ pub fn write_texts(to: &mut impl Write, texts: &[String]) -> std::io::Result<()>
 }
 
 fn write_header(to: &mut impl Write, descr: &str, shape: &[usize]) -> std::io::Result<()> {
-    let axes: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let axes = if shape.len() > 1 { axes.trim_end_matches(", ") } else { axes.trim_end() };
+    let axes = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let axes = if shape.len() == 1 { axes + "," } else { axes };
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");
     // The elements start on a 64-byte border.
     let length = (10 + dict.len() + 1).next_multiple_of(64) - 10;

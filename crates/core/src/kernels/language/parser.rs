@@ -3,14 +3,14 @@
 use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, TextKind, WIDTHS, Widths};
 use crate::{
     Error, Result,
-    kernels::{Alphabet, Distance, MAX_SHIFT, MAX_WORD},
+    kernels::{Alphabet, Distance, Scoring},
 };
 
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid, precomputed; of text: spectrum, mismatch, wd, wdsum)";
-const NOW: [&str; 13] = [
+const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid, precomputed; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl)";
+const NOW: [&str; 15] = [
     "linear",
     "poly",
     "rbf",
@@ -24,6 +24,8 @@ const NOW: [&str; 13] = [
     "wd",
     "wdsum",
     "precomputed",
+    "alignment",
+    "wl",
 ];
 const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
 
@@ -54,15 +56,20 @@ const ANY: Rule = Rule { holds: |x| x.abs() <= 1e150, text: "a number" };
 const OFFSET: Rule = Rule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
 const BASE: Rule = Rule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
 const EXPONENT: Rule = Rule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
+/// `MAX_WORD` and `MAX_SHIFT` of the string kernels, as numbers that stand in texts.
 const LENGTH: Rule = Rule {
-    holds: |x| x.fract() == 0.0 && (1.0..=MAX_WORD as f64).contains(&x),
+    holds: |x| x.fract() == 0.0 && (1.0..=64.0).contains(&x),
     text: "a number of letters (an integer from 1 to 64)",
 };
 const MISMATCHES: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (0.0..=MAX_WORD as f64).contains(&x), text: "a number of mismatches" };
-const SHIFT: Rule = Rule {
-    holds: |x| x.fract() == 0.0 && (0.0..=MAX_SHIFT as f64).contains(&x),
-    text: "a shift (an integer from 0 to 1000)",
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=64.0).contains(&x), text: "a number of mismatches" };
+const SHIFT: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a shift (an integer from 0 to 1000)" };
+const COST: Rule =
+    Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a cost (an integer from 0 to 1000)" };
+const ROUNDS: Rule = Rule {
+    holds: |x| x.fract() == 0.0 && (0.0..=20.0).contains(&x),
+    text: "a number of rounds (an integer from 0 to 20)",
 };
 const BANDS: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (1.0..=1e9).contains(&x), text: "a number of bands (an integer from 1)" };
@@ -178,6 +185,33 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Family::Gauss(distance, widths))
             }
+            "alignment" => {
+                self.expect("(")?;
+                let at = self.skip_space();
+                let word = self.word();
+                let Some((scoring, _)) = Scoring::ALL.into_iter().find(|(_, name)| *name == word) else {
+                    self.at = at;
+                    return self.expected("a scoring (blosum62, pam50)");
+                };
+                let mut costs = [11, 1];
+                for (cost, name) in costs.iter_mut().zip(["open", "extend"]) {
+                    if !self.eat(",") {
+                        break;
+                    }
+                    if self.eat_word(name) {
+                        self.expect("=")?;
+                    }
+                    *cost = self.number(&COST)?.value as u32;
+                }
+                self.expect(")")?;
+                Ok(Family::Alignment { scoring, open: costs[0], extend: costs[1] })
+            }
+            "wl" => {
+                self.expect("(")?;
+                let rounds = self.numbers(&ROUNDS)?;
+                self.expect(")")?;
+                Ok(Family::Wl(rounds))
+            }
             word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
                 self.text_kernel(kind)
             }
@@ -225,13 +259,11 @@ impl<'a> Parser<'a> {
     fn alphabet(&mut self) -> Result<Alphabet> {
         let start = self.skip_space();
         let word = self.word();
-        match Alphabet::ALL.into_iter().find(|(_, name)| *name == word) {
-            Some((alphabet, _)) => Ok(alphabet),
-            None => {
-                self.at = start;
-                self.expected(ALPHABETS)
-            }
-        }
+        let Some((alphabet, _)) = Alphabet::ALL.into_iter().find(|(_, name)| *name == word) else {
+            self.at = start;
+            return self.expected(ALPHABETS);
+        };
+        Ok(alphabet)
     }
 
     fn bracketed(&mut self, rule: &Rule) -> Result<Widths> {
@@ -458,8 +490,8 @@ mod tests {
     #[test]
     fn errors_point_at_the_character() {
         for (text, at, part) in [
-            ("", 0, "mismatch, wd, wdsum), found the end of the text"),
-            ("foo(1)", 0, "wd, wdsum), found `foo`"),
+            ("", 0, "of graphs: wl), found the end of the text"),
+            ("foo(1)", 0, "of graphs: wl), found `foo`"),
             ("linear; ", 8, "found the end"),
             ("linear, precomputed()", 20, "the name of a view of kernel values"),
             ("chi2(0)", 5, "a factor (a positive number, or `auto`), found `0`"),
@@ -497,6 +529,9 @@ mod tests {
             ("mismatch(2..3, 2)", 9, "fewer mismatches than letters"),
             ("wd(1..20, 1001)", 10, "a shift"),
             ("wd(3, 1, latin)", 9, "an alphabet"),
+            ("alignment(pam30)", 10, "a scoring (blosum62, pam50), found `pam30`"),
+            ("alignment(pam50, -1)", 17, "a cost"),
+            ("wl(21)", 3, "an integer from 0 to 20"),
             ("paper on all", 6, "expected `;` or the end"),
             ("bank foo", 5, "a named bank (auto, paper)"),
         ] {

@@ -34,7 +34,12 @@ impl Bank {
                     let place = *places.entry(columns.clone()).or_insert(next);
                     let function = Function::Precomputed { indefinite: Indefinite::default() };
                     if seen.insert((place, written(function))) {
-                        specs.push(KernelSpec { function, columns, name: format!("precomputed on {label}") });
+                        specs.push(KernelSpec {
+                            function,
+                            columns,
+                            name: format!("precomputed on {label}"),
+                            landmarks: Vec::new(),
+                        });
                     }
                 }
                 for text in [false, true] {
@@ -49,11 +54,13 @@ impl Bank {
                         for family in &kernels {
                             for function in family.functions(data, &columns, &label)? {
                                 not_negative(function, data.rows(), &columns, data.columns())?;
+                                readable(function, data.rows(), &columns, data.columns())?;
                                 // The text of a function says all about it.
                                 let written = written(function);
                                 if seen.insert((place, written.clone())) {
                                     let name = format!("{written} on {label}");
-                                    specs.push(KernelSpec { function, columns: columns.clone(), name });
+                                    let landmarks = landmarks(function, data.rows(), &columns);
+                                    specs.push(KernelSpec { function, columns: columns.clone(), name, landmarks });
                                 }
                             }
                         }
@@ -97,14 +104,20 @@ impl Group {
 impl Family {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear | Self::Intersection | Self::Sigmoid { .. } | Self::Precomputed(_) => 1,
-            Self::Chi2(None | Some(Widths::Auto)) | Self::Gauss(_, Widths::Auto) => 1,
+            Self::Linear
+            | Self::Intersection
+            | Self::Sigmoid { .. }
+            | Self::Alignment { .. }
+            | Self::Precomputed(_)
+            | Self::Chi2(None | Some(Widths::Auto))
+            | Self::Gauss(_, Widths::Auto) => 1,
             Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
             Self::Poly { degrees: list, .. }
             | Self::Rbf(Widths::Given(list))
             | Self::Laplace(Widths::Given(list))
             | Self::Chi2(Some(Widths::Given(list)))
             | Self::Gauss(_, Widths::Given(list))
+            | Self::Wl(list)
             | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
         }
     }
@@ -114,7 +127,7 @@ impl Family {
     }
 
     fn reads_text(&self) -> bool {
-        matches!(self, Self::Text { .. })
+        matches!(self, Self::Text { .. } | Self::Alignment { .. } | Self::Wl(_))
     }
 
     fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
@@ -140,8 +153,16 @@ impl Family {
                 let width = automatic(label, mean_distance(x, columns, *distance))?;
                 vec![Function::Gauss { distance: *distance, width }]
             }
+            Self::Alignment { scoring, open, extend } => {
+                vec![Function::Text(Text::Alignment { scoring: *scoring, open: *open, extend: *extend })]
+            }
+            Self::Wl(rounds) => {
+                let one = |rounds: f64| Function::Text(Text::Wl { iterations: rounds as u32 });
+                rounds.iter().flat_map(Numbers::values).map(one).collect()
+            }
             Self::Text { kind, lengths, extra, alphabet } => {
-                let sequences = columns.first().and_then(|&c| data.rows().sequence(c));
+                let rows = data.rows().having(columns);
+                let sequences = columns.first().and_then(|&c| rows.sequence(c));
                 let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
                 let one = |length: f64| string_kernel(*kind, length as u32, *extra, alphabet).map(Function::Text);
                 lengths.iter().flat_map(Numbers::values).map(one).collect::<Result<_>>()?
@@ -191,6 +212,24 @@ pub(crate) fn not_negative(function: Function, x: &Rows, columns: &[usize], name
         format!("row {} is {}, and {} is for numbers that are not negative", i + 1, x.value(i, j), written(function)),
         "switch standardisation off if the numbers themselves are not negative, or use another kernel",
     ))
+}
+
+/// Texts that a kernel cannot read are refused, naming the row.
+pub(crate) fn readable(function: Function, rows: &Rows, columns: &[usize], names: &[String]) -> Result<()> {
+    let Function::Text(text) = function else { return Ok(()) };
+    let rows = rows.having(columns);
+    let found = columns.iter().filter_map(|&c| rows.sequence(c).map(|s| (s, &names[c])));
+    found.into_iter().try_for_each(|(sequences, name)| text.check(sequences, name))
+}
+
+/// Training sequences to compare with: all of them, or `MEDIAN_ROWS` evenly strided ones.
+fn landmarks(function: Function, rows: &Rows, columns: &[usize]) -> Vec<String> {
+    let rows = rows.having(columns);
+    let (Function::Text(text), Some(sequences)) = (function, columns.first().and_then(|&c| rows.sequence(c))) else {
+        return Vec::new();
+    };
+    let n = if text.needs_landmarks() { sequences.len().min(MEDIAN_ROWS) } else { 0 };
+    (0..n).map(|i| sequences.get(i * sequences.len() / n).to_string()).collect()
 }
 
 fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Result<Text> {
@@ -352,7 +391,11 @@ impl Scope {
             let expected = format!("a square matrix: {n} columns of kernel values, one per training row");
             return Err(Error::shape(format!("view `{name}`"), expected, view.columns.len()));
         }
-        let columns = data.places().iter().map(|p| view.columns.start + p).collect();
+        let columns: Vec<usize> = data.places().iter().map(|p| view.columns.start + p).collect();
+        if data.rows().absent(&columns).is_some() {
+            let problem = "kernel values of some rows are missing";
+            return Err(Error::data(format!("view `{name}`"), problem, "fill them in, or leave those rows out"));
+        }
         Ok(Place { columns, label: format!("view {name}") })
     }
 }
@@ -400,10 +443,9 @@ fn unknown(what: &str, name: &str, names: &[String]) -> Error {
 
 /// At most `MEDIAN_ROWS` evenly strided rows that have these columns.
 fn some_rows(x: &Rows, columns: &[usize]) -> Numeric {
-    let absent = x.absent(columns);
-    let present: Vec<usize> = (0..x.len()).filter(|&i| absent.as_ref().is_none_or(|a| !a[i])).collect();
-    let n = present.len().min(MEDIAN_ROWS);
-    let rows: Vec<usize> = (0..n).map(|i| present[i * present.len() / n]).collect();
+    let x = x.having(columns);
+    let n = x.len().min(MEDIAN_ROWS);
+    let rows: Vec<usize> = (0..n).map(|i| i * x.len() / n).collect();
     Numeric::of(&x.select_rows(&rows), columns)
 }
 
@@ -452,12 +494,17 @@ fn written(function: Function) -> String {
         Function::Intersection => "intersection".into(),
         Function::Sigmoid { slope, offset } => format!("sigmoid({}, {})", short(slope), short(offset)),
         Function::Gauss { distance, width } => format!("gauss({}, {})", distance.word(), short(width)),
+        Function::Text(Text::Alignment { scoring, open, extend }) => {
+            Family::Alignment { scoring, open, extend }.to_string()
+        }
+        Function::Text(Text::Wl { iterations }) => format!("wl({iterations})"),
         Function::Text(text) => {
             let (kind, length, extra) = match text {
                 Text::Spectrum { k, .. } => (TextKind::Spectrum, k, 0),
                 Text::Mismatch { k, m, .. } => (TextKind::Mismatch, k, m),
                 Text::Wd { degree, shift, .. } => (TextKind::Wd, degree, shift),
                 Text::WdSum { degree, shift, .. } => (TextKind::WdSum, degree, shift),
+                Text::Alignment { .. } | Text::Wl { .. } => (TextKind::Spectrum, 0, 0),
             };
             let lengths = vec![Numbers::One(f64::from(length))];
             Family::Text { kind, lengths, extra, alphabet: Some(text.alphabet()) }.to_string()

@@ -142,10 +142,16 @@ fn key(codes: &[u32], bits: u32) -> u128 {
     if codes.len() * bits as usize <= 128 {
         return codes.iter().fold(0, |key, &code| key << bits | u128::from(code));
     }
-    // FNV-1a over the codes.
-    codes.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash: u128, &code| {
-        (hash ^ u128::from(code)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013B)
-    })
+    hash(codes.iter().map(|&code| u128::from(code)))
+}
+
+/// FNV-1a with 128 bits over whole numbers, and a last stir.
+pub fn hash(numbers: impl Iterator<Item = u128>) -> u128 {
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
+    let stirred = |h: u128| (h ^ (h >> 67)).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+    let all =
+        numbers.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |h: u128, n| stirred((h ^ n).wrapping_mul(PRIME)));
+    all ^ (all >> 64)
 }
 
 /// Every word that differs from `word` in at most `m` letters at or after `from`, each once.

@@ -9,7 +9,7 @@ use crate::data::Sequences;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planes {
     /// Planes per letter, that of the known positions included.
-    planes: usize,
+    depth: usize,
     /// Where the words of each sequence begin, and the end of the last.
     start: Vec<usize>,
     /// Per sequence, plane by plane.
@@ -35,7 +35,7 @@ impl Planes {
             }
             start.push(words.len());
         }
-        Self { planes: bits + 1, start, words }
+        Self { depth: bits + 1, start, words }
     }
 
     /// Different words of `degree` letters at different positions: at least the rank of the kernel of this degree. Stops at `enough`.
@@ -65,12 +65,12 @@ impl Planes {
     /// Sequence i alone.
     pub fn select(&self, i: usize) -> Self {
         let words = self.words[self.start[i]..self.start[i + 1]].to_vec();
-        Self { planes: self.planes, start: vec![0, words.len()], words }
+        Self { depth: self.depth, start: vec![0, words.len()], words }
     }
 
     fn sequence(&self, i: usize) -> Side<'_> {
         let words = &self.words[self.start[i]..self.start[i + 1]];
-        Side { words, width: words.len() / self.planes, planes: self.planes }
+        Side { words, width: words.len() / self.depth, planes: self.depth }
     }
 
     /// Calls `visit(j, counts)` for the first `m` sequences of `other`: `counts[k - 1]` are the matches of degree k with sequence i here,

@@ -16,6 +16,7 @@ mod smkl_linear;
 mod spec;
 mod train;
 mod uniform;
+pub mod vcmkl;
 mod verify;
 mod working_set;
 

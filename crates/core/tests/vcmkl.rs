@@ -3,7 +3,9 @@
 use mercer::{
     gram::Gram,
     linalg::Matrix,
-    methods::vcmkl::{Instance, Margin},
+    data::Rng,
+    methods::vcmkl::{Effort, Instance, Margin, Outcome, Watch, am, ccp, exact, sgd},
+    trace::{IterRecord, Silent, Status},
 };
 use mercer_testkit::oracle::{Case, cases, vector};
 
@@ -77,6 +79,98 @@ fn inner_problem_of_the_oracle() {
                 };
                 let least = (0..instance.rules()).map(rule).fold(f64::INFINITY, f64::min);
                 assert!((least - want).abs() < 1e-4 * want.abs().max(0.1), "{name}: g = {least} against {want}");
+            }
+        }
+    }
+}
+
+const EFFORT: Effort = Effort { starts: 5, seed: 0, tol: 1e-6, max_iter: 500 };
+
+type Solve = fn(&Instance<'_>, Effort, &mut Watch<'_>) -> mercer::Result<Outcome>;
+
+fn run(solve: Solve, instance: &Instance<'_>, effort: Effort) -> (Outcome, Vec<IterRecord>) {
+    let mut silent = Silent;
+    let mut watch = Watch::new(&mut silent);
+    let outcome = solve(instance, effort, &mut watch).unwrap();
+    (outcome, watch.trace)
+}
+
+#[test]
+fn exact_is_brute_force_and_descent_is_never_below_it() {
+    for case in cases("vcmkl") {
+        let kernels: Vec<Gram> = case.matrices("input/K").iter().map(gram).collect();
+        let instance = instance(&case, &kernels);
+        let want = case.number("expect/opt_value");
+        let name = &case.name;
+        assert_eq!(
+            instance.min_counts(),
+            case.vector("expect/min_count").iter().map(|c| *c as usize).collect::<Vec<_>>(),
+            "{name}"
+        );
+        let (best, _) = run(exact, &instance, EFFORT);
+        assert_eq!(best.status, Status::Optimal, "{name}");
+        assert!(close(best.objective, want, 2e-6), "{name}: {} against {want}", best.objective);
+        assert!(best.lower <= want + 2e-6 * want.abs() && best.lower >= best.objective - 1e-5 * want.abs());
+        for (solver, solve) in [("ccp", ccp as Solve), ("am", am)] {
+            let (found, trace) = run(solve, &instance, EFFORT);
+            assert!(found.objective >= want - 1e-6 * want.abs(), "{name} {solver}: {} below {want}", found.objective);
+            for pair in trace.windows(2) {
+                let rise = pair[1].objective - pair[0].objective;
+                assert!(rise <= 1e-8 * pair[0].objective.abs(), "{name} {solver}: J rose by {rise:e}");
+            }
+            assert_eq!(found.status, Status::Stationary, "{name} {solver}");
+        }
+    }
+}
+
+/// Positives inside a regular polygon, negatives around it, in the plane.
+fn polygon(n: usize, sides: usize, seed: u64) -> (Matrix, Vec<f64>) {
+    let mut rng = Rng::new(seed);
+    let (mut x, mut y) = (Matrix::zeros(n, 2), Vec::new());
+    let mut rows = 0;
+    while rows < n {
+        let point = [4.0 * rng.uniform() - 2.0, 4.0 * rng.uniform() - 2.0];
+        let wall = |k: usize| {
+            let angle = std::f64::consts::TAU * k as f64 / sides as f64;
+            1.0 - angle.cos() * point[0] - angle.sin() * point[1]
+        };
+        let inside = (0..sides).map(wall).fold(f64::INFINITY, f64::min);
+        let positive = rows % 2 == 0;
+        if (inside > 0.0) == positive {
+            x.row_mut(rows).copy_from_slice(&point);
+            y.push(if positive { 1.0 } else { -1.0 });
+            rows += 1;
+        }
+    }
+    (x, y)
+}
+
+fn kernel(x: &Matrix, value: impl Fn(&[f64], &[f64]) -> f64) -> Gram {
+    let mut out = Gram::zeros(x.rows());
+    let n = x.rows();
+    for i in 0..n {
+        (0..n).for_each(|j| out.data_mut()[i * n + j] = value(x.row(i), x.row(j)));
+    }
+    out
+}
+
+#[test]
+#[ignore = "time"]
+fn bench() {
+    for n in [400, 1000] {
+        let (x, y) = polygon(n, 4, 3);
+        let rbf = kernel(&x, |a, b| (-((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2)) / 2.0).exp());
+        let linear = kernel(&x, |a, b| a[0] * b[0] + a[1] * b[1]);
+        for (name, k, rules) in [("rbf", &rbf, 8), ("linear", &linear, 4), ("linear", &linear, 8)] {
+            for c in [1.0, 10.0, 100.0] {
+            let instance = Instance::new(vec![k; rules], &y, vec![c; n], Margin::Fixed).unwrap();
+            let began = std::time::Instant::now();
+            let (found, trace) = run(ccp, &instance, Effort { starts: 3, ..EFFORT });
+            println!(
+                "{name} n {n} M {rules} C {c}: J {} P {} gap {:e} {:?} {} its {} QPs {:.2} s",
+                found.objective, found.inner.primal, (found.inner.primal - found.inner.dual) / found.inner.primal,
+                found.status, trace.len(), found.qp_calls, began.elapsed().as_secs_f64()
+            );
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Blocked Cholesky factorisation of a symmetric positive definite matrix.
 
+use rayon::prelude::*;
+
 use super::{Matrix, dot, gemm_nt, vector::gemm};
 use crate::{Error, Result};
 
@@ -128,11 +130,11 @@ fn update_trailing(a: &mut Matrix, start: usize, end: usize) {
     let (n, width, depth) = (a.rows(), a.cols(), end - start);
     let panel: Vec<f64> = (end..n).flat_map(|i| a.row(i)[start..end].to_vec()).collect();
     let negated: Vec<f64> = panel.iter().map(|x| -x).collect();
-    for row in (end..n).step_by(BLOCK) {
-        let (rows, cols) = (BLOCK.min(n - row), (row + BLOCK).min(n) - end);
-        let left = &negated[(row - end) * depth..];
-        gemm_nt(rows, cols, depth, left, &panel, &mut a.data_mut()[row * width + end..], width);
-    }
+    let blocks = a.data_mut()[end * width..].par_chunks_mut(BLOCK * width).enumerate();
+    blocks.for_each(|(block, out)| {
+        let (rows, first) = (out.len() / width, block * BLOCK);
+        gemm_nt(rows, first + rows, depth, &negated[first * depth..], &panel, &mut out[end..], width);
+    });
 }
 
 #[cfg(test)]

@@ -16,8 +16,10 @@ use crate::{
 
 /// Relative accuracy of inner problems.
 const ACCURACY: f64 = 1e-11;
-/// Above so many variables a fixed-margin problem is solved on a working set.
-const WHOLE: usize = 600;
+/// Above so many variables a problem is solved on a working set.
+const WHOLE: usize = 500;
+/// Negatives and positives that a rule's working set begins with at least.
+const ENOUGH: usize = 24;
 
 /// What fixes the scale of the rules.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,24 +177,40 @@ impl<'a> Instance<'a> {
         }
         let whole = self.working_set(lambda, |_, _| true);
         let variables: usize = whole.iter().map(Vec::len).sum();
-        if variables <= WHOLE || self.margin != Margin::Fixed {
+        if variables <= WHOLE {
             return self.solve_on(lambda, &whole).map(|(inner, _)| inner);
         }
         let mut chosen = match near {
-            Some(near) => self.working_set(lambda, |i, m| near.alpha[(i, m)] > 1e-9 * self.price[i]),
+            Some(near) => self.working_set(lambda, |i, m| near.alpha[(i, m)] > 1e-7 * self.price[i]),
             None => vec![Vec::new(); self.rules()],
         };
-        for (chosen, whole) in chosen.iter_mut().zip(&whole) {
-            fill_up(chosen, whole, &self.positives);
+        for (m, (chosen, whole)) in chosen.iter_mut().zip(&whole).enumerate() {
+            self.fill_up(m, chosen, whole);
         }
         loop {
             let (inner, xi) = self.solve_on(lambda, &chosen)?;
-            if inner.primal - inner.dual <= 1e-8 * inner.primal.abs() {
+            let scale = inner.primal.abs().max(self.floor());
+            if inner.primal - inner.dual <= 1e-8 * scale
+                || self.add_violators(&inner, &xi, &whole, &mut chosen) == 0
+            {
                 return Ok(inner);
             }
-            if self.add_violators(&inner, &xi, &whole, &mut chosen) == 0 {
-                return Ok(inner);
-            }
+        }
+    }
+
+    /// Brings a rule's working set to a number of negatives and positives that are evenly spread over its samples and can carry twice
+    /// what ν asks for.
+    fn fill_up(&self, m: usize, chosen: &mut Vec<usize>, whole: &[usize]) {
+        let total: f64 = (0..self.rules()).map(|m| self.nu(m)).sum();
+        let cheapest = |rows: &[usize]| rows.iter().map(|&i| self.price[i]).fold(f64::INFINITY, f64::min);
+        let first = whole.len().saturating_sub(self.positives.len());
+        let mut is_chosen = vec![false; self.price.len()];
+        chosen.iter().for_each(|&i| is_chosen[i] = true);
+        for (part, nu) in [(&whole[..first], self.nu(m)), (&whole[first..], total)] {
+            let enough = ENOUGH + if nu > 0.0 { (nu / cheapest(part)).ceil() as usize } else { 0 };
+            let free: Vec<usize> = part.iter().copied().filter(|&i| !is_chosen[i]).collect();
+            let need = enough.saturating_sub(part.len() - free.len()).min(free.len());
+            chosen.extend((0..need).map(|k| free[k * free.len() / need]));
         }
     }
 
@@ -223,7 +241,7 @@ impl<'a> Instance<'a> {
             let mut found: Vec<(f64, usize)> =
                 whole.iter().filter(|&&i| !inside[i]).map(|&i| (violation(i), i)).filter(|v| v.0 > 1e-7).collect();
             found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            found.truncate((chosen.len() / 2).max(64));
+            found.truncate((chosen.len() / 2).max(ENOUGH));
             added += found.len();
             chosen.extend(found.iter().map(|v| v.1));
         }
@@ -333,17 +351,5 @@ impl<'a> Instance<'a> {
         }
         let Inner { alpha, bias, rho, .. } = next;
         Ok(self.inner(alpha, bias, rho, lambda))
-    }
-}
-
-/// Brings a working set to at least 64 negatives and 64 positives, evenly spread over the rule's own samples.
-fn fill_up(chosen: &mut Vec<usize>, whole: &[usize], positives: &[usize]) {
-    const ENOUGH: usize = 64;
-    let first = whole.len().saturating_sub(positives.len());
-    for part in [&whole[..first], &whole[first..]] {
-        let have = part.iter().filter(|i| chosen.contains(i)).count();
-        let need = ENOUGH.saturating_sub(have).min(part.len() - have);
-        let free: Vec<usize> = part.iter().copied().filter(|i| !chosen.contains(i)).collect();
-        chosen.extend((0..need).map(|k| free[k * free.len() / need.max(1)]));
     }
 }

@@ -18,6 +18,7 @@ from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
 from mercer._smkl import SMKLClassifier, SMKLRegressor
 from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
+from mercer._vcmkl import VCMKLClassifier
 
 #: A method of the core's catalogue and what it is called here.
 ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
@@ -26,6 +27,7 @@ ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
     "lp": {"classification": LpMKLClassifier, "regression": LpMKLRegressor},
     "single": {"classification": SingleKernelClassifier, "regression": SingleKernelRegressor},
     "smkl": {"classification": SMKLClassifier, "regression": SMKLRegressor},
+    "vcmkl": {"classification": VCMKLClassifier},
 }
 
 
@@ -80,9 +82,10 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "p": {"inf": math.inf},
     "class_weight": {"none": None},
     "group_by": {"none": None},
+    "objective": {"as_printed": "as-printed"},
 }
 #: A null is a default of ours, unless None is a value users can give.
-_OPTIONAL = ("epsilon", "memory")
+_OPTIONAL = ("epsilon", "memory", "nu", "gamma", "consensus", "p")
 
 
 def parameters(spec: dict[str, Any]) -> dict[str, Any]:

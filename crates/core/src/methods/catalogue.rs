@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{MethodSpec, Solver};
+use super::{MethodSpec, Solver, vcmkl::VcmklSpec};
 use crate::{Error, Result};
 
 /// What users are told about a method.
@@ -49,6 +49,13 @@ const METHODS: &[MethodInfo] = &[
         certificate: "stationarity",
         parameters: "penalty (default log+gl; sums of log, gl, mf(p), mkl), eps (default 1e-4)",
     },
+    MethodInfo {
+        name: "vcmkl",
+        summary: "veto–consensus: a sample belongs to the consensus class only if every rule agrees, g = min f_m",
+        certificate: "stationarity; a duality gap for solver exact",
+        parameters: "n_rules (default 3, or auto), solver (ccp, am, sgd, pddp, exact), nu, gamma, cost_ratio, objective (opt1, \
+                     as-printed), consensus, p, n_init, folds, seed",
+    },
 ];
 
 /// Every method.
@@ -67,6 +74,7 @@ impl MethodSpec {
             "l1" => lp(1.0),
             "single" => Self::Single { folds: 5, seed: 0 },
             "smkl" => Self::Smkl { penalty: "log+gl".into(), eps: 1e-4 },
+            "vcmkl" => Self::Vcmkl(VcmklSpec::default()),
             other => {
                 let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(["l1", "l2"]).collect();
                 return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));

@@ -57,6 +57,11 @@ impl MethodSpec {
             Self::Smkl { ref penalty, eps } => smkl::fit(problem, penalty, eps, memory, observer),
             // The choice needs the rows themselves: `Prepared` makes it, and what is left is a fixed weight vector.
             Self::Single { .. } => single::fit(problem, memory, observer),
+            Self::Vcmkl(_) => Err(Error::param(
+                "method",
+                "fitted through `train` or `Prepared`: a veto–consensus model has several decision functions",
+                "vcmkl",
+            )),
         }
     }
 }

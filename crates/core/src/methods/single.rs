@@ -195,7 +195,7 @@ impl<'a> Fold<'a> {
 }
 
 /// The terms of `kernels` on `x`, without those that cannot be built there because their columns are constant.
-fn build(
+pub(super) fn build(
     x: &Matrix,
     kernels: &[KernelSpec],
     options: &BuildOptions,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Penalty;
+use super::{Penalty, vcmkl::VcmklSpec};
 use crate::{
     Error, Result,
     gram::Storage,
@@ -48,6 +48,8 @@ pub enum MethodSpec {
         /// Inside the logarithm.
         eps: f64,
     },
+    /// Veto–consensus: the smallest of several rules decides.
+    Vcmkl(VcmklSpec),
 }
 
 impl MethodSpec {
@@ -59,6 +61,7 @@ impl MethodSpec {
             Self::Lp { .. } => "lp",
             Self::Single { .. } => "single",
             Self::Smkl { .. } => "smkl",
+            Self::Vcmkl(_) => "vcmkl",
         }
     }
 }
@@ -84,6 +87,23 @@ mod infinite {
             Number::Finite(value) => Ok(value),
             Number::Text(text) => text.parse().map_err(|_| D::Error::custom("p must be a number or \"inf\"")),
         }
+    }
+}
+
+/// The same for a p that may be left out.
+pub(super) mod infinite_option {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Number(#[serde(with = "super::infinite")] f64);
+
+    #[allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option)] // the signature serde asks for
+    pub fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(Number).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        Ok(Option::<Number>::deserialize(from)?.map(|n| n.0))
     }
 }
 
@@ -251,6 +271,7 @@ impl TrainSpec {
             MethodSpec::Gmkl { v, p, .. } => ElasticNet::new(*v, *p).map(|_| ()),
             MethodSpec::Lp { p, .. } => LpBall::new(*p).map(|_| ()),
             MethodSpec::Smkl { penalty, eps } => Penalty::parse(penalty, *eps).map(|_| ()),
+            MethodSpec::Vcmkl(own) => own.check(self),
             MethodSpec::Single { folds, .. } if *folds < 2 => Err(Error::param("folds", "at least 2", folds)),
             MethodSpec::Single { .. } if self.group_by != GroupBy::None || self.penalties.is_some() => {
                 Err(Error::param("group_by and penalties", "left out for single, which weighs no kernels", "given"))

@@ -123,6 +123,24 @@ impl Prepared {
         &self.grams
     }
 
+    /// Some of the rows, with kernel terms of their own: for cross-validation.
+    pub(super) fn part(&self, samples: Samples, grams: GramSet, input: Input, table: Option<Matrix>) -> Self {
+        let terms_of = self.terms_of.clone();
+        Self { samples, grams, input, table, budget: self.budget, terms_of, warnings: Vec::new(), began: Instant::now() }
+    }
+
+    /// Bytes left for combined kernels.
+    pub(super) fn room(&self) -> u64 {
+        self.budget.bytes.saturating_sub(self.grams.bytes())
+    }
+
+    /// How kernel terms are built, with the memory that is left.
+    pub(super) fn options_left(&self, spec: &TrainSpec) -> BuildOptions {
+        let (mut options, _) = options(spec);
+        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
+        options
+    }
+
     /// Fits every machine. `spec` must ask for the same kernel terms as the one given at preparation.
     pub fn fit(&self, spec: &TrainSpec, observer: &mut dyn Observer) -> Result<Model> {
         self.fit_from(spec, &mut Vec::new(), observer)
@@ -165,6 +183,9 @@ impl Prepared {
             ));
         }
         let fitting = self.samples.fitting(spec)?;
+        if let MethodSpec::Vcmkl(own) = &spec.method {
+            return self.fit_rules(spec, own, &fitting, observer);
+        }
         let machine = fitting.machine();
         let tasks = self.samples.machines(spec)?;
         let parts = parts(&tasks, &fitting, spec);
@@ -246,12 +267,10 @@ impl Prepared {
             (Some(x), Input::Table { kernels, .. }) => single::Rows::Table(x, kernels),
             _ => single::Rows::Ready(&self.grams),
         };
-        let (mut options, _) = options(spec);
-        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
-        single::choose(&rows, &self.samples, spec, &options, (folds, seed))
+        single::choose(&rows, &self.samples, spec, &self.options_left(spec), (folds, seed))
     }
 
-    fn assemble(&self, fits: Vec<Fit>, spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
+    pub(super) fn assemble(&self, fits: Vec<Fit>, spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
         let table = match (&self.table, &self.input) {
             (Some(x), Input::Table { kernels, .. }) => Some((x, kernels.as_slice())),
             _ => None,
@@ -279,6 +298,7 @@ impl Prepared {
                 .map_err(|e| Error::numerical("recording the request", e.to_string()))?,
             machines,
             shared,
+            rules: None,
             predictor,
             warnings: self.warnings.clone(),
             n_samples: self.samples.kept.len(),

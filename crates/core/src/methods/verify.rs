@@ -99,6 +99,13 @@ fn prepare(
 ) -> Result<(TrainSpec, Prepared)> {
     let spec: TrainSpec = serde_json::from_value(model.spec.clone())
         .map_err(|e| Error::data("model", format!("its request cannot be read ({e})"), "fit it again"))?;
+    if model.rules.is_some() {
+        return Err(Error::data(
+            "model",
+            "it has veto–consensus rules, for which there is nothing to verify yet",
+            "fit it again on the same rows: the same seed gives the same rules",
+        ));
+    }
     same_classes(model, target)?;
     let prepared = Prepared::from_table(data, target, sample_weight, &spec)?;
     if prepared.samples.kept.len() != model.n_samples {
@@ -319,7 +326,7 @@ fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
     Ok(match *method {
         MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
         MethodSpec::Lp { p, .. } => Some(Box::new(LpBall::new(p)?)),
-        MethodSpec::Uniform {} | MethodSpec::Single { .. } | MethodSpec::Smkl { .. } => None,
+        MethodSpec::Uniform {} | MethodSpec::Single { .. } | MethodSpec::Smkl { .. } | MethodSpec::Vcmkl(_) => None,
     })
 }
 

@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fs::File, io::Write as _, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Certificate, Input, Machine, Model, Predictor, Task,
+    Certificate, Input, Machine, Model, Predictor, Rules, Task,
     predictor::{Decision, Term, TermBasis, TermHeader},
 };
 use crate::{Error, Result, linalg::Matrix, trace::IterRecord};
@@ -30,6 +30,8 @@ struct Header {
     spec: serde_json::Value,
     machines: Vec<MachineHeader>,
     shared: Option<Certificate>,
+    #[serde(default)]
+    rules: Option<Rules>,
     columns: Vec<usize>,
     spherical: bool,
     warnings: Vec<String>,
@@ -164,6 +166,7 @@ impl Model {
             spec: self.spec.clone(),
             machines,
             shared: self.shared,
+            rules: self.rules.clone(),
             columns: p.columns.clone(),
             spherical: p.spherical,
             warnings: self.warnings.clone(),
@@ -291,6 +294,9 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
             trace: m.trace,
         });
     }
+    if header.rules.as_ref().is_some_and(|r| r.count() != machines.len()) {
+        return Err(broken("its rules do not match its machines"));
+    }
     let predictor = Predictor { columns: header.columns, row_ids, rows, spherical: header.spherical, decisions };
     Ok(Model {
         task: header.task,
@@ -298,6 +304,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         spec: header.spec,
         machines,
         shared: header.shared,
+        rules: header.rules,
         predictor,
         warnings: header.warnings,
         n_samples: header.n_samples,

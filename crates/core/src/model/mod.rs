@@ -2,10 +2,12 @@
 
 mod file;
 mod predictor;
+mod rules;
 
 use serde::{Deserialize, Serialize};
 
 pub use predictor::Predictor;
+pub use rules::{Rule, RuleSet, Rules, Share};
 
 use crate::{
     Error, Result,
@@ -188,6 +190,8 @@ pub struct Model {
     pub machines: Vec<Machine>,
     /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
     pub shared: Option<Certificate>,
+    /// How machines are rules of fewer decisions; `None` for all methods but veto–consensus, where `machines` lists the rules.
+    pub rules: Option<Rules>,
     /// What is needed to evaluate them on new rows, and nothing else.
     pub predictor: Predictor,
     /// Things the user should know, in plain words.
@@ -213,6 +217,9 @@ impl Model {
 
     /// What each machine decides: the positive class, the pair of classes, or just its number in a regression.
     pub fn machine_names(&self) -> Vec<String> {
+        if let Some(rules) = &self.rules {
+            return rules.names();
+        }
         match &self.task {
             Task::Classification { classes, .. } if classes.len() == 2 => vec![classes[1].clone()],
             Task::Classification { classes, scheme: Scheme::OneVsRest } => classes.clone(),
@@ -233,6 +240,9 @@ impl Model {
         if let Some(joint) = self.shared {
             return joint;
         }
+        if let Some(rules) = &self.rules {
+            return rules.certificate();
+        }
         let all = || self.machines.iter().map(|m| &m.certificate);
         let (primal, dual) = (all().map(|c| c.primal).sum::<f64>(), all().map(|c| c.dual).sum::<f64>());
         let gap = match self.machines.as_slice() {
@@ -247,6 +257,19 @@ impl Model {
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
     /// (extra columns are ignored), by position where the data have generated names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
+        self.outputs(data).map(|values| self.combined(values))
+    }
+
+    /// Decision values of machines as they are, or of rules combined.
+    fn combined(&self, values: Matrix) -> Matrix {
+        match &self.rules {
+            Some(rules) => rules.combine(&values),
+            None => values,
+        }
+    }
+
+    /// Values of all stored functions.
+    fn outputs(&self, data: &Dataset) -> Result<Matrix> {
         let Input::Table { columns, standardizer, kernels } = &self.input else {
             return Err(Error::data(
                 "model",
@@ -266,6 +289,10 @@ impl Model {
 
     /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
     pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
+        self.outputs_precomputed(block).map(|values| self.combined(values))
+    }
+
+    fn outputs_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
         let Input::Precomputed { n_train, kernels } = &self.input else {
             return Err(Error::data(
                 "model",

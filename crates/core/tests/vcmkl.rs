@@ -4,7 +4,7 @@ use mercer::{
     gram::Gram,
     linalg::Matrix,
     data::Rng,
-    methods::vcmkl::{Effort, Instance, Margin, Outcome, Watch, am, ccp, exact, sgd},
+    methods::vcmkl::{Effort, Instance, Margin, Objective, Outcome, Watch, am, ccp, exact, pddp, sgd},
     trace::{IterRecord, Silent, Status},
 };
 use mercer_testkit::oracle::{Case, cases, vector};
@@ -120,6 +120,63 @@ fn exact_is_brute_force_and_descent_is_never_below_it() {
             }
             assert_eq!(found.status, Status::Stationary, "{name} {solver}");
         }
+    }
+}
+
+#[test]
+fn gradient_is_a_difference_of_inner_optima() {
+    for case in cases("vcmkl") {
+        let kernels: Vec<Gram> = case.matrices("input/K").iter().map(gram).collect();
+        let instance = instance(&case, &kernels);
+        let at = &case.at("expect/at_lambda")[1];
+        let lambda = matrix(&at["lam"]);
+        let inner = instance.solve(&lambda, None).unwrap();
+        let losses = instance.negative_losses(&inner);
+        // Not along the simplex: P is defined, and its gradient known, for every λ ≥ 0.
+        for (k, m) in [(0, 0), (1, 1), (2, 0)] {
+            let moved = |h: f64| {
+                let mut lambda = lambda.clone();
+                lambda[(k, m)] += h;
+                instance.solve(&lambda, None).unwrap().primal
+            };
+            let h = 1e-4;
+            let difference = (moved(h) - moved(-h)) / (2.0 * h);
+            let gradient = instance.price[instance.negatives[k]] * losses[(k, m)];
+            // A kink of P may lie within h.
+            let scale = instance.price[instance.negatives[k]] * inner.rho[m].max(1e-3);
+            assert!((difference - gradient).abs() < 2e-3 * scale, "{}: {difference} and {gradient}", case.name);
+        }
+    }
+}
+
+#[test]
+fn parametric_descent_goes_the_way_it_is_told() {
+    for case in cases("vcmkl") {
+        let kernels: Vec<Gram> = case.matrices("input/K").iter().map(gram).collect();
+        let instance = instance(&case, &kernels);
+        let name = &case.name;
+        let go = |sign: Objective, effort: Effort| {
+            let mut silent = Silent;
+            let mut watch = Watch::new(&mut silent);
+            (pddp(&instance, sign, effort, &mut watch).unwrap(), watch.trace)
+        };
+        let best = case.number("expect/opt_value");
+        let (start, _) = go(Objective::Opt1, Effort { max_iter: 1, ..EFFORT });
+        let (down, trace) = go(Objective::Opt1, Effort { tol: 1e-5, max_iter: 200, ..EFFORT });
+        assert!(down.objective <= start.objective + 1e-9, "{name}: ended above its start");
+        assert!(down.objective >= best - 2e-6 * best.abs().max(1e-4), "{name}: {} below {best}", down.objective);
+        assert!(down.qp_calls <= trace.len() + 2, "{name}: {} programs in {} steps", down.qp_calls, trace.len());
+        for pair in trace.windows(2) {
+            assert!(pair[1].objective <= pair[0].objective, "{name}: the best value rose");
+        }
+        // As printed: φ falls towards the minimum of the convex problem in which negatives pay their worst rule.
+        let limit = case.number("expect/pddp_phi");
+        let (up, _) = go(Objective::AsPrinted, Effort { tol: 1e-7, max_iter: 500, ..EFFORT });
+        let spread = (limit + best).abs().max(1e-4);
+        println!("{name}: opt1 {} (start {}, best {best}) qp {}/{}; printed {} limit {limit} qp {}", down.objective, start.objective, down.qp_calls, trace.len(), up.objective, up.qp_calls);
+        assert!(up.objective >= limit - 1e-5 * spread, "{name}: φ {} below its minimum {limit}", up.objective);
+        assert!(up.objective <= limit + 0.05 * spread, "{name}: φ {} far above its minimum {limit}", up.objective);
+        assert!(-up.inner.dual >= -start.objective - 1e-9 || up.objective <= -start.objective, "{name}");
     }
 }
 

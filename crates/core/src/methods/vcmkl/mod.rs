@@ -10,6 +10,7 @@ mod exact;
 mod inner;
 mod interior;
 mod pddp;
+mod region;
 mod select;
 mod solvers;
 mod spec;

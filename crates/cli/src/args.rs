@@ -7,12 +7,12 @@ use mercer::{
     TrainSpec,
     data::csv::TaskHint,
     kernels::Normalize,
-    methods::{ClassWeight, GroupBy, LossName, Solver, Storage},
+    methods::{ClassWeight, GroupBy, LossName, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
-use crate::values::{bytes, class_weight, exponent, named, positive, task, threads};
+use crate::values::{bytes, class_weight, count_or_auto, exponent, named, positive, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
@@ -99,23 +99,46 @@ pub struct FitArgs {
     /// gmkl: from 0 (all kernels share) to 1 (few kernels) [default: 0.5]
     #[arg(long, help_heading = "Method")]
     pub v: Option<f64>,
-    /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]
+    /// lp: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2]; vcmkl: exponent of the norm of
+    /// each rule's kernel weights [default: none are learned]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,
-    /// gmkl, lp: road to the optimum; the last two for p = 1 [default: auto]
-    #[arg(long, help_heading = "Method",
-        value_parser = named::<Solver>(&["auto", "level", "alternating", "reduced_gradient", "silp"]))]
-    pub solver: Option<Solver>,
+    /// gmkl, lp: road to the optimum, `reduced_gradient` and `silp` for p = 1 [default: auto]; vcmkl: how rules are found
+    /// [default: ccp]
+    #[arg(long, help_heading = "Method", value_parser = named::<Value>(
+        &["auto", "level", "alternating", "reduced_gradient", "silp", "ccp", "am", "sgd", "pddp", "exact"]))]
+    pub solver: Option<Value>,
     /// smkl: a sum of the terms log, gl, mf(p) and mkl, e.g. `0.5*log + mf(0.5)` [default: log+gl]
     #[arg(long, value_name = "TERMS", help_heading = "Method")]
     pub penalty: Option<String>,
     /// smkl: inside the logarithm [default: 0.0001]
     #[arg(long, help_heading = "Method")]
     pub eps: Option<f64>,
-    /// single: folds of the cross-validation [default: 5]
+    /// vcmkl: number of rules, or `auto` to choose it by cross-validation [default: 3]
+    #[arg(long = "rules", value_parser = count_or_auto, value_name = "N", help_heading = "Method")]
+    pub n_rules: Option<Value>,
+    /// vcmkl: reward of each rule's margin, one for all or one per rule [default: none, margins are fixed]
+    #[arg(long, value_delimiter = ',', value_name = "A,B", help_heading = "Method")]
+    pub nu: Option<Vec<f64>>,
+    /// vcmkl: share of the price for errors on the consensus class [default: both classes weigh the same]
+    #[arg(long, help_heading = "Method")]
+    pub gamma: Option<f64>,
+    /// vcmkl: cost of a false positive over that of a false negative [default: 1]
+    #[arg(long, help_heading = "Method")]
+    pub cost_ratio: Option<f64>,
+    /// vcmkl with `pddp`: down the learning objective, or as the paper prints it [default: opt1]
+    #[arg(long, help_heading = "Method", value_parser = named::<Value>(&["opt1", "as_printed"]))]
+    pub objective: Option<Value>,
+    /// vcmkl: the class all rules must agree on, of two [default: the second]
+    #[arg(long, value_name = "CLASS", allow_hyphen_values = true, help_heading = "Method")]
+    pub consensus: Option<String>,
+    /// vcmkl: starts of `ccp` [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub n_init: Option<usize>,
+    /// single, vcmkl with `--rules auto`: folds of the cross-validation [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
-    /// single: seed of the folds [default: 0]
+    /// single, vcmkl: seed of folds and starts [default: 0]
     #[arg(long, help_heading = "Method")]
     pub seed: Option<u64>,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
@@ -298,7 +321,9 @@ mod tests {
     fn every_listed_name_is_one_the_library_knows() {
         let base = ["mercer", "fit", "x.csv", "--target", "y"];
         let choices = [
-            ("--solver", "auto level alternating reduced_gradient reduced-gradient silp"),
+            ("--solver", "auto level alternating reduced_gradient reduced-gradient silp ccp am sgd pddp exact"),
+            ("--rules", "1 5 auto"),
+            ("--objective", "opt1 as-printed as_printed"),
             ("--loss", "hinge squared_hinge squared-hinge logistic epsilon_insensitive squared"),
             ("--multi-class", "ovr ovo"),
             ("--group-by", "none scope"),

@@ -505,7 +505,7 @@ fn bad_requests_are_refused_before_any_work() {
     fit("--tol 0").refuses_in_one_line("`tol`");
     fit("--v 2").refuses_in_one_line("`v`");
     fit("--p 0.5").refuses_in_one_line("`p`");
-    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, smkl, l1, l2");
+    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, smkl");
     fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
     fit("--method l1 --p 2").refuses_in_one_line("`p` must be left out with --method l1");
     fit("--method lp --p 0.5").refuses_in_one_line("`p`");

@@ -98,11 +98,18 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
     let given = [
         ("v", args.v.map(Value::from)),
         ("p", args.p.clone()),
-        ("solver", args.solver.map(|s| json!(s))),
+        ("solver", args.solver.clone()),
         ("penalty", args.penalty.clone().map(Value::from)),
         ("eps", args.eps.map(Value::from)),
         ("folds", args.folds.map(Value::from)),
         ("seed", args.seed.map(Value::from)),
+        ("n_rules", args.n_rules.clone()),
+        ("nu", args.nu.as_ref().map(|nu| if let [one] = nu.as_slice() { json!(one) } else { json!(nu) })),
+        ("gamma", args.gamma.map(Value::from)),
+        ("cost_ratio", args.cost_ratio.map(Value::from)),
+        ("objective", args.objective.clone()),
+        ("consensus", args.consensus.clone().map(Value::from)),
+        ("n_init", args.n_init.map(Value::from)),
     ];
     for (key, value) in given.into_iter().filter_map(|(key, value)| value.map(|v| (key, v))) {
         // `l1` and `l2` are `lp` with p said already.
@@ -111,9 +118,18 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         }
         spec[key] = value;
     }
-    // Only `p` can be of a kind that the method does not take.
-    let p = spec.get("p").map(ToString::to_string).unwrap_or_default();
-    serde_json::from_value(spec).map_err(|_| Error::param("p", format!("a finite number with --method {name}"), p))
+    // Only these two can be of a kind that the method does not take.
+    for key in ["solver", "p"] {
+        let mut plain = json!(MethodSpec::named(name)?);
+        if let Some(value) = spec.get(key) {
+            plain[key] = value.clone();
+            if serde_json::from_value::<MethodSpec>(plain).is_err() {
+                let expected = if key == "p" { "a finite number" } else { "one of its own (see `mercer methods`)" };
+                return Err(Error::param(key, format!("{expected} with --method {name}"), value));
+            }
+        }
+    }
+    serde_json::from_value(spec).map_err(|e| Error::param("method", format!("what --method {name} takes"), e))
 }
 
 impl Plan {

@@ -126,7 +126,16 @@ impl Prepared {
     /// Some of the rows, with kernel terms of their own: for cross-validation.
     pub(super) fn part(&self, samples: Samples, grams: GramSet, input: Input, table: Option<Matrix>) -> Self {
         let terms_of = self.terms_of.clone();
-        Self { samples, grams, input, table, budget: self.budget, terms_of, warnings: Vec::new(), began: Instant::now() }
+        Self {
+            samples,
+            grams,
+            input,
+            table,
+            budget: self.budget,
+            terms_of,
+            warnings: Vec::new(),
+            began: Instant::now(),
+        }
     }
 
     /// Bytes left for combined kernels.

@@ -10,7 +10,11 @@ use super::{
     assign::identical_kernels,
     solvers::{Effort, Watch, ccp},
 };
-use crate::{Result, linalg::Matrix, trace::{Silent, Status, relative_gap}};
+use crate::{
+    Result,
+    linalg::Matrix,
+    trace::{Silent, Status, relative_gap},
+};
 
 const FREE: usize = usize::MAX;
 /// Quadratic programs per allowed iteration.

@@ -122,7 +122,8 @@ impl<'a> Instance<'a> {
 
     /// Is P(λ) finite and attained?
     pub fn bounded(&self, lambda: &Matrix) -> bool {
-        let mass = |m: usize| self.negatives.iter().enumerate().map(|(k, &i)| self.price[i] * lambda[(k, m)]).sum::<f64>();
+        let mass =
+            |m: usize| self.negatives.iter().enumerate().map(|(k, &i)| self.price[i] * lambda[(k, m)]).sum::<f64>();
         (0..self.rules()).all(|m| self.nu(m) == 0.0 || mass(m) > self.nu(m) / 2.0 * (1.0 + 1e-12))
     }
 
@@ -159,21 +160,29 @@ impl<'a> Instance<'a> {
     pub fn value(&self, inner: &Inner, lambda: &Matrix) -> f64 {
         let xi = self.negative_losses(inner);
         self.common(inner)
-            + self.negatives.iter().enumerate().map(|(k, &i)| self.price[i] * dot(xi.row(k), lambda.row(k))).sum::<f64>()
+            + self
+                .negatives
+                .iter()
+                .enumerate()
+                .map(|(k, &i)| self.price[i] * dot(xi.row(k), lambda.row(k)))
+                .sum::<f64>()
     }
 
     /// The learning objective at given rules: negatives pay their cheapest rule.
     pub fn learning_objective(&self, inner: &Inner) -> f64 {
         let xi = self.negative_losses(inner);
         let least = |k: usize| xi.row(k).iter().copied().fold(f64::INFINITY, f64::min);
-        self.common(inner)
-            + self.negatives.iter().enumerate().map(|(k, &i)| self.price[i] * least(k)).sum::<f64>()
+        self.common(inner) + self.negatives.iter().enumerate().map(|(k, &i)| self.price[i] * least(k)).sum::<f64>()
     }
 
     /// Solves the inner problem at λ. `near` is a solution for a similar λ, whose support is a good guess.
     pub fn solve(&self, lambda: &Matrix, near: Option<&Inner>) -> Result<Inner> {
         if !self.bounded(lambda) {
-            return Err(Error::param("λ", "such that every rule owns enough rows for its ν", "a rule that owns too few"));
+            return Err(Error::param(
+                "λ",
+                "such that every rule owns enough rows for its ν",
+                "a rule that owns too few",
+            ));
         }
         let whole = self.working_set(lambda, |_, _| true);
         let variables: usize = whole.iter().map(Vec::len).sum();
@@ -190,9 +199,7 @@ impl<'a> Instance<'a> {
         loop {
             let (inner, xi) = self.solve_on(lambda, &chosen)?;
             let scale = inner.primal.abs().max(self.floor());
-            if inner.primal - inner.dual <= 1e-8 * scale
-                || self.add_violators(&inner, &xi, &whole, &mut chosen) == 0
-            {
+            if inner.primal - inner.dual <= 1e-8 * scale || self.add_violators(&inner, &xi, &whole, &mut chosen) == 0 {
                 return Ok(inner);
             }
         }

@@ -296,9 +296,8 @@ impl<'a> Program<'a> {
         let predictor = system.direction(state, residual, 0.0, &none);
         let reach = state.plus(state.room(&predictor).min(1.0), &predictor).complementarity() / state.pairs() as f64;
         let products = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<f64>>();
-        let second =
-            [(&predictor.x, &predictor.z), (&predictor.t, &predictor.w), (&predictor.s, &predictor.xi)]
-                .map(|(a, b)| products(a, b));
+        let second = [(&predictor.x, &predictor.z), (&predictor.t, &predictor.w), (&predictor.s, &predictor.xi)]
+            .map(|(a, b)| products(a, b));
         let direction = system.direction(state, residual, (reach / mu).powi(3) * mu, &second);
         let length = (INSIDE * state.room(&direction)).min(1.0);
         if !(length > 1e-10) {
@@ -487,7 +486,8 @@ impl Whole {
         program.at.summed.iter().for_each(|&(i, row)| members[row].push(i));
         let mut pivots = Vec::new();
         for mut others in members {
-            let freest = (0..others.len()).fold(0, |b, c| if diagonal[others[c]] < diagonal[others[b]] { c } else { b });
+            let freest =
+                (0..others.len()).fold(0, |b, c| if diagonal[others[c]] < diagonal[others[b]] { c } else { b });
             let pivot = others.swap_remove(freest);
             pivots.push((pivot, others));
         }

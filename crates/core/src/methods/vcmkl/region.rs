@@ -141,7 +141,8 @@ impl Region {
             let slack = SLACK * instance.price[i];
             let sum: f64 = inner.alpha.row(i).iter().sum();
             let positive = sign[i] > 0.0;
-            let in_sum = !positive || (sum <= instance.price[i] + slack && (!self.is_full[i] || xi[i] >= -SLACK * unit));
+            let in_sum =
+                !positive || (sum <= instance.price[i] + slack && (!self.is_full[i] || xi[i] >= -SLACK * unit));
             in_sum
                 && (0..inner.rho.len()).all(|m| {
                     let (a, loss) = (inner.alpha[(i, m)], inner.rho[m] - sign[i] * inner.f[(i, m)]);

@@ -103,15 +103,16 @@ impl Prepared {
             (TestRows::Table(x), Input::Table { kernels, .. }) => {
                 model.predictor.evaluate(kernels, &x.select_cols(model.predictor.columns()))
             }
-            (TestRows::Ready(data), Input::Precomputed { n_train, kernels }) => model.predictor.evaluate_precomputed(
-                Stack { rows: fold.test.len(), cols: *n_train, terms: kernels.len(), data },
-            ),
+            (TestRows::Ready(data), Input::Precomputed { n_train, kernels }) => model
+                .predictor
+                .evaluate_precomputed(Stack { rows: fold.test.len(), cols: *n_train, terms: kernels.len(), data }),
             _ => return Err(Error::numerical("cross-validation", "a fold's model expects other input")),
         };
         let Some(rules) = &model.rules else { return Err(Error::numerical("cross-validation", "a fold has no rules")) };
         let predicted = model.decide(&rules.combine(&values));
         let truth = self.samples.select(&fold.test);
-        let (Target::Classes { labels: guess, names }, Target::Classes { labels, .. }) = (&predicted, &truth.target) else {
+        let (Target::Classes { labels: guess, names }, Target::Classes { labels, .. }) = (&predicted, &truth.target)
+        else {
             return Err(Error::numerical("cross-validation", "a fold predicts no classes"));
         };
         let consensus = usize::from(!rules.machines[0].negate);

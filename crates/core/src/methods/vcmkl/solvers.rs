@@ -119,7 +119,12 @@ pub fn descend(
     for _ in 0..effort.max_iter {
         let next_owner = reassign(instance, &inner);
         let moved = next_owner.iter().zip(&owner).filter(|(a, b)| a != b).count();
-        watch.record(known.unwrap_or(f64::INFINITY).min(objective), f64::NAN, moved as f64 / owner.len() as f64, &inner);
+        watch.record(
+            known.unwrap_or(f64::INFINITY).min(objective),
+            f64::NAN,
+            moved as f64 / owner.len() as f64,
+            &inner,
+        );
         if moved == 0 || watch.stopped {
             at_rest = moved == 0;
             break;
@@ -182,7 +187,8 @@ pub fn sgd(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
     // Rules that start equal stay equal: each begins as the mean of its cluster.
     let owner = starts(instance, 1, effort.seed).swap_remove(0);
     for m in 0..rules {
-        let own: Vec<usize> = instance.negatives.iter().zip(&owner).filter(|(_, o)| **o == m).map(|(i, _)| *i).collect();
+        let own: Vec<usize> =
+            instance.negatives.iter().zip(&owner).filter(|(_, o)| **o == m).map(|(i, _)| *i).collect();
         for (rows, side) in [(&own, -1.0), (&instance.positives, 1.0)] {
             for &i in rows {
                 let step = if own.is_empty() { 0.0 } else { side / rows.len() as f64 };

@@ -114,7 +114,8 @@ pub enum Objective {
 impl VcmklSpec {
     /// Refuses what makes no sense, naming it.
     pub(in crate::methods) fn check(&self, spec: &TrainSpec) -> Result<()> {
-        let refuse = |name: &str, expected: &str, got: &dyn ToString| Err(Error::param(name, expected, got.to_string()));
+        let refuse =
+            |name: &str, expected: &str, got: &dyn ToString| Err(Error::param(name, expected, got.to_string()));
         if self.n_rules == RuleCount::Fixed(0) {
             return refuse("n_rules", "at least 1, or auto", &0);
         }

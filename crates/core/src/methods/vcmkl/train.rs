@@ -1,7 +1,8 @@
 //! From prepared kernel terms to a model of rules.
 
 use super::{
-    Effort, Inner, Instance, Margin, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp, descend, exact, pddp, sgd,
+    Effort, Inner, Instance, Margin, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp, descend, exact, pddp,
+    sgd,
 };
 use crate::{
     Error, Model, Result,
@@ -53,7 +54,8 @@ impl Prepared {
             fits.extend(machine.fits);
         }
         let mut filled = spec.clone();
-        filled.method = crate::methods::MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
+        filled.method =
+            crate::methods::MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
         let mut model = self.assemble(fits, &filled, fitting)?;
         model.rules = Some(Rules { machines: sets });
         model.warnings.extend(warnings);
@@ -96,7 +98,8 @@ impl Prepared {
         if let Some(p) = own.p {
             let set = LpBall::new(p)?;
             for _ in 0..effort.max_iter {
-                let next: Vec<Vec<f64>> = (0..rules).map(|m| terms.respond(&set, &theta[m], &y, &found.inner, m)).collect();
+                let next: Vec<Vec<f64>> =
+                    (0..rules).map(|m| terms.respond(&set, &theta[m], &y, &found.inner, m)).collect();
                 let combined = terms.combine(&next)?;
                 let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
                 let better = descend(&instance, owners(&found.lambda), effort, Some(found.objective), &mut watch)?;
@@ -142,19 +145,24 @@ struct Machine {
 fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     match (&own.consensus, names.len()) {
         (None, _) => Ok(false),
-        (Some(class), 2) => names.iter().position(|n| n == class).map(|at| at == 0).ok_or_else(|| {
-            Error::param("consensus", format!("one of the classes {}", names.join(", ")), class)
-        }),
-        (Some(class), _) => {
-            Err(Error::param("consensus", "left out for more than two classes: each is the consensus in its turn", class))
-        }
+        (Some(class), 2) => names
+            .iter()
+            .position(|n| n == class)
+            .map(|at| at == 0)
+            .ok_or_else(|| Error::param("consensus", format!("one of the classes {}", names.join(", ")), class)),
+        (Some(class), _) => Err(Error::param(
+            "consensus",
+            "left out for more than two classes: each is the consensus in its turn",
+            class,
+        )),
     }
 }
 
 /// Price of every row: 2 C γ and 2 C (1 − γ) times its weights, so that γ = ½ is the price C; with ν the same without C, over the sum of
 /// weights.
 fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
-    let sum = |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
+    let sum =
+        |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
     let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
     let gamma = own.gamma.unwrap_or(minus / (minus + plus));
     let unit = if nu { 1.0 / (c * weights.iter().sum::<f64>()) } else { 2.0 };
@@ -195,7 +203,11 @@ impl Terms<'_> {
         let n = grams.n_samples() as u64;
         let room = Budget { bytes: self.prepared.room() };
         let what = format!("{} kernel matrices of {n} samples, one per distinct rule", distinct.len());
-        room.check(what, 8 * n * n * distinct.len() as u64, "raise the budget, or use fewer rows or one kernel for all rules")?;
+        room.check(
+            what,
+            8 * n * n * distinct.len() as u64,
+            "raise the budget, or use fewer rows or one kernel for all rules",
+        )?;
         let combine = |own: &&Vec<f64>| {
             let gram = grams.combine(own);
             self.rows.map_or_else(|| gram.clone(), |rows| gram.select(rows))

@@ -16,6 +16,8 @@ use crate::{
 
 /// Relative accuracy of inner problems.
 const ACCURACY: f64 = 1e-11;
+/// The same while a working set is being found.
+const ROUGH: f64 = 1e-5;
 /// Above so many variables a problem is solved on a working set.
 const WHOLE: usize = 500;
 /// Negatives and positives that a rule's working set begins with at least.
@@ -187,7 +189,7 @@ impl<'a> Instance<'a> {
         let whole = self.working_set(lambda, |_, _| true);
         let variables: usize = whole.iter().map(Vec::len).sum();
         if variables <= WHOLE {
-            return self.solve_on(lambda, &whole).map(|(inner, _)| inner);
+            return self.solve_on(lambda, &whole, ACCURACY).map(|(inner, _)| inner);
         }
         let mut chosen = match near {
             Some(near) => self.working_set(lambda, |i, m| near.alpha[(i, m)] > 1e-7 * self.price[i]),
@@ -196,11 +198,19 @@ impl<'a> Instance<'a> {
         for (m, (chosen, whole)) in chosen.iter_mut().zip(&whole).enumerate() {
             self.fill_up(m, chosen, whole);
         }
+        // Rough solutions find most of the rows that matter.
+        let mut accuracy = ROUGH;
         loop {
-            let (inner, xi) = self.solve_on(lambda, &chosen)?;
+            let (inner, xi) = self.solve_on(lambda, &chosen, accuracy)?;
             let scale = inner.primal.abs().max(self.floor());
-            if inner.primal - inner.dual <= 1e-8 * scale || self.add_violators(&inner, &xi, &whole, &mut chosen) == 0 {
+            let (rough, close) = (accuracy > ACCURACY, inner.primal - inner.dual <= 1e-8 * scale);
+            let added =
+                if close { 0 } else { self.add_violators(&inner, &xi, &whole, &mut chosen, 10.0 * accuracy.sqrt()) };
+            if added == 0 && !rough {
                 return Ok(inner);
+            }
+            if added == 0 {
+                accuracy = ACCURACY;
             }
         }
     }
@@ -235,7 +245,15 @@ impl<'a> Instance<'a> {
     }
 
     /// Adds the samples whose constraint the solution violates most; returns how many.
-    fn add_violators(&self, inner: &Inner, xi: &[f64], whole: &[Vec<usize>], chosen: &mut [Vec<usize>]) -> usize {
+    fn add_violators(
+        &self,
+        inner: &Inner,
+        xi: &[f64],
+        whole: &[Vec<usize>],
+        chosen: &mut [Vec<usize>],
+        slack: f64,
+    ) -> usize {
+        let slack = slack.max(1e-7) * inner.rho.iter().copied().fold(0.0, f64::max);
         let mut added = 0;
         let mut is_positive = vec![false; self.price.len()];
         self.positives.iter().for_each(|&i| is_positive[i] = true);
@@ -246,7 +264,7 @@ impl<'a> Instance<'a> {
                 if is_positive[i] { inner.rho[m] - inner.f[(i, m)] - xi[i] } else { inner.rho[m] + inner.f[(i, m)] }
             };
             let mut found: Vec<(f64, usize)> =
-                whole.iter().filter(|&&i| !inside[i]).map(|&i| (violation(i), i)).filter(|v| v.0 > 1e-7).collect();
+                whole.iter().filter(|&&i| !inside[i]).map(|&i| (violation(i), i)).filter(|v| v.0 > slack).collect();
             found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             found.truncate((chosen.len() / 2).max(ENOUGH));
             added += found.len();
@@ -256,7 +274,7 @@ impl<'a> Instance<'a> {
     }
 
     /// Solves with multipliers on `chosen` alone; also the multipliers of the positives' sums.
-    fn solve_on(&self, lambda: &Matrix, chosen: &[Vec<usize>]) -> Result<(Inner, Vec<f64>)> {
+    fn solve_on(&self, lambda: &Matrix, chosen: &[Vec<usize>], accuracy: f64) -> Result<(Inner, Vec<f64>)> {
         let mut share = Matrix::zeros(self.price.len(), self.rules());
         for (k, &i) in self.negatives.iter().enumerate() {
             share.row_mut(i).copy_from_slice(lambda.row(k));
@@ -286,7 +304,7 @@ impl<'a> Instance<'a> {
         let (mut bias, mut rho) = (vec![1.0; self.rules()], vec![1.0; self.rules()]);
         let mut xi = vec![0.0; self.price.len()];
         if !blocks.is_empty() {
-            let solved = interior::solve(&blocks, &limit, ACCURACY, self.floor())?;
+            let solved = interior::solve(&blocks, &limit, accuracy, self.floor())?;
             for (k, (&m, block)) in active.iter().zip(&blocks).enumerate() {
                 block.index.iter().zip(&solved.x[k]).for_each(|(&i, x)| alpha[(i, m)] = *x);
                 bias[m] = solved.bias[k];

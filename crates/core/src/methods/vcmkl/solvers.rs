@@ -200,6 +200,7 @@ pub fn sgd(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
     let mut scale = 1.0;
     let (mut mean_a, mut mean_b) = (vec![vec![0.0; n]; rules], vec![0.0; rules]);
     let total: f64 = instance.price.iter().sum();
+    // The first step moves a decision value by about 1.
     let (mut t, mut kept) = (1.0 + total, 0.0);
     let mut best: Option<(f64, Inner)> = None;
     let mut at_rest = false;
@@ -222,7 +223,7 @@ pub fn sgd(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
                 let step = rate * n as f64 * instance.price[i] * sign[i];
                 a[m][i] += step / scale;
                 axpy(step / scale, instance.kernels[m].row(i), &mut f[m]);
-                bias[m] += step / total;
+                bias[m] += step;
             }
             t += 1.0;
         }

@@ -302,7 +302,7 @@ fn facts(instance: &Instance<'_>, inner: &Inner, lambda: &Matrix) -> (Vec<Rule>,
     // `mass` of each row is its multiplier against its price.
     let share = |rows: &[usize], all: f64, mass: &dyn Fn(usize) -> f64| {
         let of = |pick: &dyn Fn(f64) -> bool| {
-            rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.price[i]).sum::<f64>() / all
+            rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.price[i]).fold(0.0, |sum, c| sum + c) / all
         };
         let nu = rows.iter().map(|&i| mass(i) * instance.price[i]).sum::<f64>() / all;
         Share { bounded: of(&|a| a >= FULL), nu, support: of(&|a| a > ZERO) }

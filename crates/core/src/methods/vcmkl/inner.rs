@@ -17,7 +17,7 @@ use crate::{
 /// Relative accuracy of inner problems.
 const ACCURACY: f64 = 1e-11;
 /// The same while a working set is being found.
-const ROUGH: f64 = 1e-5;
+const ROUGH: f64 = 1e-4;
 /// Above so many variables a problem is solved on a working set.
 const WHOLE: usize = 500;
 /// Negatives and positives that a rule's working set begins with at least.

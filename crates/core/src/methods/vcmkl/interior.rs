@@ -416,7 +416,7 @@ impl<'p> System<'p> {
         };
         let (mut dx, mut eta) = self.solve_once(r.to_vec(), q);
         let (mut rest, mut equal, mut size) = left_over(&dx, &eta);
-        let enough = 1e-28 * (dot(r, r) + dot(q, q));
+        let enough = 1e-22 * (dot(r, r) + dot(q, q));
         for _ in 0..REFINEMENTS {
             if size <= enough {
                 break;

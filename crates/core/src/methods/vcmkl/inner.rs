@@ -327,6 +327,11 @@ impl<'a> Instance<'a> {
         }
     }
 
+    /// With ν: a φ that is zero up to rounding, because the reduced hulls of the classes meet.
+    pub(super) fn nothing(&self) -> f64 {
+        1e-6 * self.floor()
+    }
+
     /// Decision values, norms and objectives that follow from multipliers.
     pub(super) fn inner(&self, alpha: Matrix, bias: Vec<f64>, rho: Vec<f64>, lambda: &Matrix) -> Inner {
         let (n, rules) = (alpha.rows(), self.rules());

@@ -5,7 +5,7 @@
 //! lies in a critical region seen before, the solution is its affine piece and no quadratic program is solved.
 
 use super::{
-    Effort, Inner, Instance, Objective, Outcome, Watch,
+    Effort, Inner, Instance, Margin, Objective, Outcome, Watch,
     assign::{reassign, starts},
     region::Region,
 };
@@ -57,7 +57,10 @@ pub fn pddp(instance: &Instance<'_>, sign: Objective, effort: Effort, watch: &mu
             best = (value, lambda.clone(), inner.clone());
         }
         watch.record(best.0, f64::NAN, change, &inner);
-        at_rest = distance == 0.0 || change <= 0.1 * effort.tol || since >= PATIENCE;
+        // φ ≥ 0 with ν: at zero it is at its minimum, and every rule is a constant.
+        let nothing_left =
+            sign == Objective::AsPrinted && instance.margin != Margin::Fixed && value <= instance.nothing();
+        at_rest = nothing_left || distance == 0.0 || change <= 0.1 * effort.tol || since >= PATIENCE;
         if at_rest || watch.stopped {
             break;
         }

@@ -27,15 +27,12 @@ fn gram(k: &Matrix) -> Gram {
 
 fn instance<'a>(case: &Case, kernels: &'a [Gram]) -> Instance<'a> {
     let y = case.vector("input/y");
-    let (plus, minus, margin) = match case.maybe("input/gamma") {
-        Some(gamma) => {
-            let l = y.len() as f64;
-            (gamma / l, (1.0 - gamma) / l, Margin::Nu(case.vector("input/nu")))
-        }
-        None => {
-            let c = case.vector("input/C");
-            (c[0], c[1], Margin::Fixed)
-        }
+    let (plus, minus, margin) = if let Some(gamma) = case.maybe("input/gamma") {
+        let l = y.len() as f64;
+        (gamma / l, (1.0 - gamma) / l, Margin::Nu(case.vector("input/nu")))
+    } else {
+        let c = case.vector("input/C");
+        (c[0], c[1], Margin::Fixed)
     };
     let price = y.iter().map(|&y| if y > 0.0 { plus } else { minus }).collect();
     Instance::new(kernels.iter().collect(), &y, price, margin).unwrap()

@@ -300,7 +300,7 @@ impl<'a> Program<'a> {
             .map(|(a, b)| products(a, b));
         let direction = system.direction(state, residual, (reach / mu).powi(3) * mu, &second);
         let length = (INSIDE * state.room(&direction)).min(1.0);
-        if !(length > 1e-10) {
+        if length.is_nan() || length <= 1e-10 {
             return Ok(None);
         }
         Ok(Some(state.plus(length, &direction)))
@@ -425,7 +425,7 @@ impl<'p> System<'p> {
             axpy(1.0, &dx, &mut next_x);
             axpy(1.0, &eta, &mut next_eta);
             let next = left_over(&next_x, &next_eta);
-            if !(next.2 < size) {
+            if next.2.is_nan() || next.2 >= size {
                 break;
             }
             (dx, eta) = (next_x, next_eta);

@@ -60,6 +60,7 @@ impl Prepared {
         Ok(best)
     }
 
+    #[allow(clippy::single_match_else)] // two kinds of input, side by side
     fn fold(&self, spec: &TrainSpec, train: &[usize], test: Vec<usize>) -> Result<Fold> {
         let (samples, options) = (self.samples.select(train), self.options_left(spec));
         let (own, rows) = match (&self.table, &self.input) {

@@ -132,11 +132,13 @@ pub fn descend(
         let next = instance.solve(&instance.hard(&next_owner), Some(&inner))?;
         calls += 1;
         let value = instance.learning_objective(&next);
-        if !(value < objective - STILL * objective.abs()) {
-            at_rest = true;
+        at_rest = value.is_nan() || value >= objective - STILL * objective.abs();
+        if value <= objective {
+            (owner, inner, objective) = (next_owner, next, value);
+        }
+        if at_rest {
             break;
         }
-        (owner, inner, objective) = (next_owner, next, value);
     }
     let lambda = instance.hard(&owner);
     Ok(Outcome { inner, lambda, objective, lower: f64::NAN, status: watch.status(at_rest), qp_calls: calls })

@@ -99,7 +99,7 @@ impl Prepared {
             let set = LpBall::new(p)?;
             for _ in 0..effort.max_iter {
                 let next: Vec<Vec<f64>> =
-                    (0..rules).map(|m| terms.respond(&set, &theta[m], &y, &found.inner, m)).collect();
+                    (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
                 let combined = terms.combine(&next)?;
                 let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
                 let better = descend(&instance, owners(&found.lambda), effort, Some(found.objective), &mut watch)?;
@@ -229,7 +229,7 @@ impl Terms<'_> {
     }
 
     /// The best weights of rule m for its functions as they are.
-    fn respond(&self, set: &LpBall, theta: &[f64], y: &[f64], inner: &Inner, m: usize) -> Vec<f64> {
+    fn respond(&self, set: LpBall, theta: &[f64], y: &[f64], inner: &Inner, m: usize) -> Vec<f64> {
         let squares = self.prepared.grams.quad_forms(&self.dual(y, inner, m));
         let norms: Vec<f64> = theta.iter().zip(squares).map(|(t, s)| t * t * s).collect();
         if norms.iter().all(|n| *n <= 0.0) { theta.to_vec() } else { set.best_response(&norms) }

@@ -29,6 +29,7 @@ from mercer._mercer import version as _version
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
 from mercer._smkl import SMKLClassifier, SMKLRegressor
 from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
+from mercer._vcmkl import VCMKLClassifier
 
 __version__ = _version()
 
@@ -58,6 +59,7 @@ __all__ = [
     "SingleKernelRegressor",
     "UniformMKLClassifier",
     "UniformMKLRegressor",
+    "VCMKLClassifier",
     "diagnose",
     "gram",
     "kernels",

@@ -31,6 +31,7 @@ from mercer._lp import LpMKLClassifier, LpMKLRegressor
 from mercer._single import SingleKernelClassifier, SingleKernelRegressor
 from mercer._smkl import SMKLClassifier, SMKLRegressor
 from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
+from mercer._vcmkl import VCMKLClassifier
 
 #: A method of the core's catalogue and what it is called here.
 ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
@@ -46,6 +47,7 @@ ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
     "lmkl": {"classification": LMKLClassifier, "regression": LMKLRegressor},
     "glmkl": {"classification": GLMKLClassifier, "regression": GLMKLRegressor},
     "gsmkl": {"classification": GSMKLClassifier, "regression": GSMKLRegressor},
+    "vcmkl": {"classification": VCMKLClassifier},
 }
 
 
@@ -103,9 +105,13 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "missing": {"refuse": None},
     "indefinite": {"refuse": None},
     "preprocess": {"": None},
+    "objective": {"as_printed": "as-printed"},
 }
 #: A null is a default of ours, unless None is a value users can give.
-_OPTIONAL = ("epsilon", "memory", "evenness", "v", "cluster_kernel", "gate_kernel", "regions", "groups")
+_OPTIONAL = (
+    *("epsilon", "memory", "evenness", "v", "cluster_kernel", "gate_kernel", "regions", "groups"),
+    *("nu", "gamma", "consensus", "p"),
+)
 
 
 def parameters(spec: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import BANK, CLASSIFIERS, multiplicative, numpy_bank
+from conftest import BANK, ONE_FUNCTION, multiplicative, numpy_bank
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
@@ -22,7 +22,7 @@ def four():
     return np.array([[0, 0], [3, 0], [0, 3], [3, 3]])[y] + rng.normal(size=(120, 2)), y
 
 
-@pytest.mark.parametrize("Estimator", CLASSIFIERS)
+@pytest.mark.parametrize("Estimator", ONE_FUNCTION)
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_shapes(Estimator, multi_class, shared, four):

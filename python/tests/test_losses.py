@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import BANK, CLASSIFIERS
+from conftest import BANK, ONE_FUNCTION
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -95,7 +95,7 @@ def test_squared_without_intercept_is_one_linear_system(regression):
     assert_allclose(reg.predict(K), K @ np.linalg.solve(K + np.eye(len(y)) / C, y), atol=1e-7)
 
 
-@pytest.mark.parametrize("Estimator", CLASSIFIERS)
+@pytest.mark.parametrize("Estimator", ONE_FUNCTION)
 def test_probabilities_exist_with_logistic_only(Estimator, binary):
     X, y = binary
     for loss in Estimator._losses:
@@ -104,7 +104,7 @@ def test_probabilities_exist_with_logistic_only(Estimator, binary):
         Estimator(BANK, loss="hinge").fit(X, y).predict_proba(X)
 
 
-@pytest.mark.parametrize("Estimator", CLASSIFIERS)
+@pytest.mark.parametrize("Estimator", ONE_FUNCTION)
 @pytest.mark.parametrize("kind", ["binary", "ternary"])
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_probabilities(Estimator, kind, multi_class, request):

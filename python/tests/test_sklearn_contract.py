@@ -42,8 +42,7 @@ def test_constructor_contract(estimator):
     assert type(estimator).__name__ in mercer.__all__
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(("name", "task"), [(name, task) for name in METHODS for task in BY_METHOD[name]])
 def test_every_method_has_an_estimator_with_the_same_defaults(name, task):
     params = BY_METHOD[name][task]().get_params()
     own = parameters({"method": METHODS[name]["defaults"]})

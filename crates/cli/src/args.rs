@@ -7,13 +7,14 @@ use mercer::{
     TrainSpec,
     data::{Missing, Span, csv::TaskHint},
     kernels::{Indefinite, Normalize},
-    methods::{ClassWeight, GateName, GroupBy, LossName, Solver, Storage},
+    methods::{ClassWeight, GateName, GroupBy, LossName, Storage},
     model::Scheme,
 };
 use serde_json::Value;
 
 use crate::values::{
-    Setting, bytes, class_weight, evenness, exponent, named, named_file, positive, setting, span, task, threads,
+    Setting, bytes, class_weight, count_or_auto, evenness, exponent, named, named_file, positive, setting, span, task,
+    threads,
 };
 
 const EXIT_CODES: &str = "\
@@ -111,20 +112,39 @@ pub struct FitArgs {
     #[arg(long, short, value_name = "TEXT", help_heading = "Method")]
     pub kernels: Option<String>,
     /// lp, clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
-    /// glmkl: norm of a group's weights [default: 4]
+    /// glmkl: norm of a group's weights [default: 4]; vcmkl: of each rule's kernel weights [default: none are learned]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,
-    /// gmkl, lp: road to the optimum; the last two for p = 1 [default: auto]
-    #[arg(long, help_heading = "Method",
-        value_parser = named::<Solver>(&["auto", "level", "alternating", "reduced_gradient", "silp"]))]
-    pub solver: Option<Solver>,
+    /// gmkl, lp: road to the optimum, `reduced_gradient` and `silp` for p = 1 [default: auto]; vcmkl: how rules are found
+    /// [default: ccp]
+    #[arg(long, help_heading = "Method", value_parser = named::<Value>(
+        &["auto", "level", "alternating", "reduced_gradient", "silp", "ccp", "am", "sgd", "pddp", "exact"]))]
+    pub solver: Option<Value>,
     /// smkl: a sum of the terms log, gl, mf(p) and mkl, e.g. `0.5*log + mf(0.5)` [default: log+gl]
     #[arg(long, value_name = "TERMS", help_heading = "Method")]
     pub penalty: Option<String>,
     /// smkl: inside the logarithm [default: 0.0001]
     #[arg(long, help_heading = "Method")]
     pub eps: Option<f64>,
-    /// Folds of the cross-validation: single, and C or v left to `auto` [default: 5]
+    /// vcmkl: number of rules, or `auto` to choose it by cross-validation [default: 3]
+    #[arg(long = "rules", value_parser = count_or_auto, value_name = "N", help_heading = "Method")]
+    pub n_rules: Option<Value>,
+    /// vcmkl: reward of each rule's margin, one for all or one per rule [default: none, margins are fixed]
+    #[arg(long, value_delimiter = ',', value_name = "A,B", help_heading = "Method")]
+    pub nu: Option<Vec<f64>>,
+    /// vcmkl: share of the price for errors on the consensus class [default: both classes weigh the same]
+    #[arg(long, help_heading = "Method")]
+    pub gamma: Option<f64>,
+    /// vcmkl: cost of a false positive over that of a false negative [default: 1]
+    #[arg(long, help_heading = "Method")]
+    pub cost_ratio: Option<f64>,
+    /// vcmkl with `pddp`: down the learning objective, or as the paper prints it [default: opt1]
+    #[arg(long, help_heading = "Method", value_parser = named::<Value>(&["opt1", "as_printed"]))]
+    pub objective: Option<Value>,
+    /// vcmkl: the class all rules must agree on, of two [default: the second]
+    #[arg(long, value_name = "CLASS", allow_hyphen_values = true, help_heading = "Method")]
+    pub consensus: Option<String>,
+    /// Folds of the cross-validation: single, C or v left to `auto`, vcmkl with `--rules auto` [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
     /// Seed of folds, clustering and random starts [default: 0]
@@ -154,7 +174,7 @@ pub struct FitArgs {
     /// lmkl: kernel in whose feature space the gate is linear [default: the average]
     #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
     pub gate_kernel: Option<String>,
-    /// Starts: of the clustering (clmkl, hlmkl) [default: 10] or of the gate (lmkl, glmkl, gsmkl) [default: 1]
+    /// Starts: of the clustering (clmkl, hlmkl) [default: 10] of the gate (lmkl, glmkl, gsmkl) [default: 1] or of `ccp` (vcmkl) [default: 3]
     #[arg(long, value_name = "N", help_heading = "Localized")]
     pub n_init: Option<usize>,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
@@ -433,7 +453,9 @@ mod tests {
     fn every_listed_name_is_one_the_library_knows() {
         let base = ["mercer", "fit", "x.csv", "--target", "y"];
         let choices = [
-            ("--solver", "auto level alternating reduced_gradient reduced-gradient silp"),
+            ("--solver", "auto level alternating reduced_gradient reduced-gradient silp ccp am sgd pddp exact"),
+            ("--rules", "1 5 auto"),
+            ("--objective", "opt1 as-printed as_printed"),
             ("--loss", "hinge squared_hinge squared-hinge logistic epsilon_insensitive squared"),
             ("--multi-class", "ovr ovo"),
             ("--group-by", "none scope"),

@@ -284,6 +284,7 @@ mod tests {
             spec: json!({ "method": { "name": "gmkl", "v": 0.5, "p": 2.0 }, "kernels": "linear on each", "c": 1.0 }),
             machines: weights.iter().map(machine).collect(),
             shared: None,
+            rules: None,
             predictor: mercer::model::Predictor::default(),
             localized: None,
             warnings: vec!["two columns are the same".into()],

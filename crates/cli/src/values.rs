@@ -71,6 +71,15 @@ pub fn evenness(text: &str) -> Result<Value, String> {
     }
 }
 
+/// A number from 1 on, or `auto`.
+pub fn count_or_auto(text: &str) -> Result<Value, String> {
+    match text.parse::<usize>() {
+        Ok(n) if n > 0 => Ok(json!(n)),
+        _ if text == "auto" => Ok("auto".into()),
+        _ => Err("expected a number from 1 on, or auto".into()),
+    }
+}
+
 pub fn task() -> impl TypedValueParser<Value = TaskHint> {
     PossibleValuesParser::new(["auto", "classify", "regress"]).map(|name| match name.as_str() {
         "classify" => TaskHint::Classify,

@@ -525,7 +525,7 @@ fn bad_requests_are_refused_before_any_work() {
     fit("--tol 0").refuses_in_one_line("`tol`");
     fit("--v 2").refuses_in_one_line("`v`");
     fit("--p 0.5").refuses_in_one_line("`p`");
-    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, align, alignf, smkl, l1, l2");
+    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, align, alignf, smkl, clmkl");
     fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
     fit("--method l1 --p 2").refuses_in_one_line("`p` must be left out with --method l1");
     fit("--method lp --p 0.5").refuses_in_one_line("`p`");
@@ -683,4 +683,36 @@ fn sequences_are_fitted_predicted_and_diagnosed_from_a_csv() {
     for method in ["align", "alignf"] {
         folder.run(&format!("fit train.csv --target class --method {method} {bank} -o a.mercer --strict")).exits(0);
     }
+}
+
+#[test]
+fn veto_consensus_rules_from_the_command_line() {
+    let folder = Folder::new("rules");
+    folder.write("train.csv", &circle(120, 1)).write("test.csv", &circle(300, 2));
+    let fit = |rest: &str| folder.run(&format!("fit train.csv --target class --method vcmkl -o m.mercer {rest}"));
+    let consensus = "--consensus in -C 10 --kernels linear";
+    let value = fit(&format!("{consensus} --rules 4 --json")).exits(0).json();
+    assert_eq!(value["status"], "stationary");
+    assert_eq!(value["machines"].as_array().unwrap().len(), 4);
+    assert_eq!(value["machines"][1]["machine"], "rule 2", "{value}");
+    let scores = folder.run("score m.mercer test.csv --target class --json").exits(0).json();
+    assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.85, "{scores}");
+    let decisions = folder.run("predict m.mercer test.csv --decision").exits(0).out;
+    assert!(decisions.starts_with("prediction,decision\n"), "{decisions}");
+    assert!(folder.run("inspect m.mercer").exits(0).out.contains("rule 4"));
+    folder.run("verify m.mercer train.csv --target class").refuses_in_one_line("rules");
+    for rest in [
+        "--rules 2 --solver am",
+        "--rules 2 --nu 0.05",
+        "--rules 2 --solver sgd --cost-ratio 4 --gamma 0.3",
+        "--rules 1 --p 2",
+    ] {
+        fit(&format!("{consensus} {rest} --max-iter 20 --tol 0.05 -q")).exits(0);
+    }
+    fit("--rules 0").exits(2);
+    fit("--nu 9").refuses_in_one_line("`nu`");
+    fit("--solver silp").refuses_in_one_line("solver");
+    fit("--consensus nobody").refuses_in_one_line("`consensus`");
+    folder.run("fit train.csv --target class --rules 2").refuses_in_one_line("`n_rules`");
+    folder.run("fit train.csv --target class --solver ccp").refuses_in_one_line("solver");
 }

@@ -134,6 +134,37 @@ impl Model {
         Ok((arrays(&memberships)?, arrays(&weights)?))
     }
 
+    /// Values of every rule, (rows, rules) machine after machine, of a veto–consensus model.
+    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None))]
+    fn rule_values<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        columns: Option<Vec<String>>,
+        n_threads: Option<usize>,
+        texts: Vec<(String, Vec<String>)>,
+        views: Vec<(String, usize, usize)>,
+        extras: Option<convert::Extras>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let data = convert::dataset(&x, columns, views, texts, extras)?;
+        let values = py.detach(|| threads::install(n_threads, || self.0.rule_values(&data))).map_err(to_py)?;
+        convert::array(py, &values.ok_or_else(no_rules)?)
+    }
+
+    /// The same from kernel values of shape (rows, training rows, kernels).
+    #[pyo3(signature = (block, n_threads=None))]
+    fn rule_values_precomputed<'py>(
+        &self,
+        py: Python<'py>,
+        block: PyReadonlyArray3<'py, f64>,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let stack = stack(&block)?;
+        let values =
+            py.detach(|| threads::install(n_threads, || self.0.rule_values_precomputed(stack))).map_err(to_py)?;
+        convert::array(py, &values.ok_or_else(no_rules)?)
+    }
+
     /// What the decision values mean: class codes (int64) or values (float64).
     fn decide<'py>(&self, py: Python<'py>, decision: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.0.decide(&convert::matrix(&decision)?) {
@@ -226,6 +257,7 @@ impl Model {
                 "one_gating": l.gatings.len() == 1,
             })),
             "machines": machines,
+            "rules": model.rules,
         })
         .to_string()
     }
@@ -234,4 +266,8 @@ impl Model {
         let (machines, kernels) = (self.0.machines.len(), self.0.kernel_names().len());
         format!("<mercer model: {machines} machine(s), {kernels} kernel(s), {} training rows>", self.0.n_samples)
     }
+}
+
+fn no_rules() -> PyErr {
+    PyValueError::new_err("the model has no rules: it was not fitted with vcmkl")
 }

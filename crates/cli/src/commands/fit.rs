@@ -131,7 +131,7 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
     let given = [
         ("v", args.v.and_then(Setting::given).map(Value::from)),
         ("p", args.p.clone()),
-        ("solver", args.solver.map(|s| json!(s))),
+        ("solver", args.solver.clone()),
         ("penalty", args.penalty.clone().map(Value::from)),
         ("eps", args.eps.map(Value::from)),
         ("folds", args.folds.map(Value::from)),
@@ -144,6 +144,12 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         ("groups", args.groups.clone().map(Value::from)),
         ("gate", args.gate.map(|g| json!(g))),
         ("gate_kernel", args.gate_kernel.clone().map(Value::from)),
+        ("n_rules", args.n_rules.clone()),
+        ("nu", args.nu.as_ref().map(|nu| if let [one] = nu.as_slice() { json!(one) } else { json!(nu) })),
+        ("gamma", args.gamma.map(Value::from)),
+        ("cost_ratio", args.cost_ratio.map(Value::from)),
+        ("objective", args.objective.clone()),
+        ("consensus", args.consensus.clone().map(Value::from)),
         ("n_init", args.n_init.map(Value::from)),
     ];
     let Choices { c, v, .. } = choices(args);
@@ -158,9 +164,18 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         }
         spec[key] = value;
     }
-    // Only `p` can be of a kind that the method does not take.
-    let p = spec.get("p").map(ToString::to_string).unwrap_or_default();
-    serde_json::from_value(spec).map_err(|_| Error::param("p", format!("a finite number with --method {name}"), p))
+    // Only these two can be of a kind that the method does not take.
+    for key in ["solver", "p"] {
+        let mut plain = json!(MethodSpec::named(name)?);
+        if let Some(value) = spec.get(key) {
+            plain[key] = value.clone();
+            if serde_json::from_value::<MethodSpec>(plain).is_err() {
+                let expected = if key == "p" { "a finite number" } else { "one of its own (see `mercer methods`)" };
+                return Err(Error::param(key, format!("{expected} with --method {name}"), value));
+            }
+        }
+    }
+    serde_json::from_value(spec).map_err(|e| Error::param("method", format!("what --method {name} takes"), e))
 }
 
 impl Plan {

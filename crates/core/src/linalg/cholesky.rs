@@ -1,6 +1,8 @@
 //! Blocked Cholesky factorisation of a symmetric positive definite matrix.
 
-use super::{Matrix, dot, gemm_nt};
+use rayon::prelude::*;
+
+use super::{Matrix, dot, gemm_nt, vector::gemm};
 use crate::{Error, Result};
 
 const BLOCK: usize = 64;
@@ -39,6 +41,46 @@ impl Cholesky {
             let row = self.lower.row(i);
             x[i] = (x[i] - dot(&row[..i], &x[..i])) / row[i];
         }
+    }
+
+    /// The rows and columns from `first` on of A⁻¹, both triangles: (L₂₂ L₂₂ᵀ)⁻¹ for the trailing block L₂₂ of L.
+    pub fn inverse_tail(&self, first: usize) -> Matrix {
+        let (n, width) = (self.lower.rows() - first, self.lower.cols());
+        // Y = L₂₂⁻ᵀ, upper triangular, a block of columns at a time: Y_b = (I_b − Y_{<b} L_{b,<b}ᵀ) L_bb⁻ᵀ.
+        let mut y = Matrix::zeros(n, n);
+        for start in (0..n).step_by(BLOCK) {
+            let end = (start + BLOCK).min(n);
+            let (depth, cols) = (start, end - start);
+            let mut block = vec![0.0; end * cols];
+            for j in 0..cols {
+                block[(start + j) * cols + j] = 1.0;
+            }
+            let left: Vec<f64> = y.data()[..start * n].iter().map(|v| -v).collect();
+            let own = &self.lower.data()[(first + start) * width + first..];
+            gemm((start, depth, cols), (&left, n, 1), (own, 1, width), (&mut block, cols));
+            for row in block.chunks_exact_mut(cols) {
+                for j in 0..cols {
+                    let pivot = &own[j * width + start..];
+                    row[j] = (row[j] - dot(&row[..j], &pivot[..j])) / pivot[j];
+                }
+            }
+            for (i, row) in block.chunks_exact(cols).enumerate() {
+                y.row_mut(i)[start..end].copy_from_slice(row);
+            }
+        }
+        // Y Yᵀ: row i of Y begins at column i.
+        let mut out = Matrix::zeros(n, n);
+        for start in (0..n).step_by(BLOCK) {
+            let end = (start + BLOCK).min(n);
+            let (a, b) = (&y.data()[start * n + start..], &y.data()[start..]);
+            gemm((end - start, n - start, end), (a, n, 1), (b, 1, n), (&mut out.data_mut()[start * n..], n));
+        }
+        for i in 0..n {
+            for j in i + 1..n {
+                out[(i, j)] = out[(j, i)];
+            }
+        }
+        out
     }
 
     /// x ← L⁻ᵀ x.
@@ -88,11 +130,11 @@ fn update_trailing(a: &mut Matrix, start: usize, end: usize) {
     let (n, width, depth) = (a.rows(), a.cols(), end - start);
     let panel: Vec<f64> = (end..n).flat_map(|i| a.row(i)[start..end].to_vec()).collect();
     let negated: Vec<f64> = panel.iter().map(|x| -x).collect();
-    for row in (end..n).step_by(BLOCK) {
-        let (rows, cols) = (BLOCK.min(n - row), (row + BLOCK).min(n) - end);
-        let left = &negated[(row - end) * depth..];
-        gemm_nt(rows, cols, depth, left, &panel, &mut a.data_mut()[row * width + end..], width);
-    }
+    let blocks = a.data_mut()[end * width..].par_chunks_mut(BLOCK * width).enumerate();
+    blocks.for_each(|(block, out)| {
+        let (rows, first) = (out.len() / width, block * BLOCK);
+        gemm_nt(rows, first + rows, depth, &negated[first * depth..], &panel, &mut out[end..], width);
+    });
 }
 
 #[cfg(test)]
@@ -112,6 +154,14 @@ mod tests {
             let mut x: Vec<f64> = (0..n).map(|i| dot(a.row(i), &truth)).collect();
             Cholesky::new(a.clone(), "a test matrix").unwrap().solve(&mut x);
             assert!(x.iter().zip(&truth).all(|(a, b)| (a - b).abs() < 1e-10));
+            let first = n / 3;
+            let tail = Cholesky::new(a.clone(), "a test matrix").unwrap().inverse_tail(first);
+            for j in first..n {
+                let mut column = vec![0.0; n];
+                column[j] = 1.0;
+                Cholesky::new(a.clone(), "a test matrix").unwrap().solve(&mut column);
+                assert!((first..n).all(|i| (tail[(i - first, j - first)] - column[i]).abs() < 1e-9));
+            }
             a[(n - 1, n - 1)] = -1.0;
             assert!(Cholesky::new(a, "a test matrix").is_err());
         }

@@ -61,6 +61,24 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
     unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), k_, 1, b.as_ptr(), 1, k_, 1.0, c.as_mut_ptr(), s_, 1) }
 }
 
+/// c ← c + a b for (m, k, n) and a, b with (row stride, column stride), c row-major with a row stride.
+pub(super) fn gemm(
+    (m, k, n): (usize, usize, usize),
+    (a, a_row, a_col): (&[f64], usize, usize),
+    (b, b_row, b_col): (&[f64], usize, usize),
+    (c, c_row): (&mut [f64], usize),
+) {
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    let last = |rows: usize, cols: usize, row: usize, col: usize| (rows - 1) * row + (cols - 1) * col;
+    assert!(a.len() > last(m, k, a_row, a_col) && b.len() > last(k, n, b_row, b_col) && c.len() > last(m, n, c_row, 1));
+    assert!(c_row >= n, "rows of the result must not overlap");
+    let [ar, ac, br, bc, cr] = [a_row, a_col, b_row, b_col, c_row].map(usize::cast_signed);
+    // SAFETY: the assertions above bound every access.
+    unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), ar, ac, b.as_ptr(), br, bc, 1.0, c.as_mut_ptr(), cr, 1) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

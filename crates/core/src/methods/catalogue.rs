@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Evenness, GateName, MethodSpec, Solver};
+use super::{Evenness, GateName, MethodSpec, Solver, vcmkl::VcmklSpec};
 use crate::{Error, Result};
 
 /// What users are told about a method.
@@ -92,6 +92,13 @@ const METHODS: &[MethodInfo] = &[
         certificate: "stationarity",
         parameters: "n_groups (default 3), groups (a column), n_init, seed",
     },
+    MethodInfo {
+        name: "vcmkl",
+        summary: "veto–consensus: a sample belongs to the consensus class only if every rule agrees, g = min f_m",
+        certificate: "stationarity; a duality gap for solver exact",
+        parameters: "n_rules (default 3, or auto), solver (ccp, am, sgd, pddp, exact), nu, gamma, cost_ratio, objective (opt1, \
+                     as-printed), consensus, p, n_init, folds, seed",
+    },
 ];
 
 /// Every method.
@@ -125,6 +132,7 @@ impl MethodSpec {
             "lmkl" => Self::Lmkl { gate: GateName::Softmax, gate_kernel: None, n_init: 1, seed: 0 },
             "glmkl" => Self::Glmkl { n_groups: 3, p: 4.0, groups: None, n_init: 1, seed: 0 },
             "gsmkl" => Self::Gsmkl { n_groups: 3, groups: None, n_init: 1, seed: 0 },
+            "vcmkl" => Self::Vcmkl(VcmklSpec::default()),
             other => {
                 let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(["l1", "l2"]).collect();
                 return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));

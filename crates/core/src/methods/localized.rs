@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Error, Model, Result,
     data::{Dataset, Rows},
-    gram::{Basis, Budget, Gram, GramSet, GramSource},
+    gram::{Basis, Gram, GramSet, GramSource},
     kernels::{KernelSpec, language},
     linalg::Matrix,
     localize::{
@@ -143,10 +143,6 @@ impl Prepared {
     ) -> Problem<'a> {
         let TrainSpec { tol, max_iter, working_set, screening, .. } = *spec;
         Problem { grams, parts, machine, room: self.room(), tol, max_iter, working_set, screening }
-    }
-
-    fn room(&self) -> Budget {
-        Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) }
     }
 
     /// Σ_m weight_m Σ_i a_i k_m(x_i, ·).

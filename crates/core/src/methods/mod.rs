@@ -23,6 +23,7 @@ mod smkl_linear;
 mod spec;
 mod train;
 mod uniform;
+pub mod vcmkl;
 mod verify;
 mod working_set;
 
@@ -73,6 +74,11 @@ impl MethodSpec {
                 "method",
                 "one whose weights are the same for all rows; `Prepared` fits the others",
                 self.name(),
+            )),
+            Self::Vcmkl(_) => Err(Error::param(
+                "method",
+                "fitted through `train` or `Prepared`: a veto–consensus model has several decision functions",
+                "vcmkl",
             )),
         }
     }

@@ -200,7 +200,7 @@ impl<'a> Fold<'a> {
 }
 
 /// The terms of `kernels` on `x`, without those that cannot be built there because their columns are constant.
-fn build(
+pub(super) fn build(
     x: &data::Rows,
     kernels: &[KernelSpec],
     options: &BuildOptions,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choices, Penalty};
+use super::{Choices, Penalty, vcmkl::VcmklSpec};
 use crate::{
     Error, Result,
     data::Missing,
@@ -108,6 +108,8 @@ pub enum MethodSpec {
         /// Of clustering and random starts.
         seed: u64,
     },
+    /// Veto–consensus: the smallest of several rules decides.
+    Vcmkl(VcmklSpec),
 }
 
 /// How even memberships in regions are.
@@ -160,6 +162,7 @@ impl MethodSpec {
             Self::Lmkl { .. } => "lmkl",
             Self::Glmkl { .. } => "glmkl",
             Self::Gsmkl { .. } => "gsmkl",
+            Self::Vcmkl(_) => "vcmkl",
         }
     }
 
@@ -187,7 +190,7 @@ impl MethodSpec {
             Self::Lp { p, .. } => LpBall::new(*p).map(|_| ()),
             Self::Smkl { penalty, eps } => Penalty::parse(penalty, *eps).map(|_| ()),
             Self::Single { folds, .. } if *folds < 2 => Err(Error::param("folds", "at least 2", folds)),
-            Self::Uniform {} | Self::Single { .. } | Self::Align {} | Self::Alignf {} => Ok(()),
+            Self::Uniform {} | Self::Single { .. } | Self::Align {} | Self::Alignf {} | Self::Vcmkl(_) => Ok(()),
             Self::Clmkl { n_clusters, evenness, p, v, n_init, .. } => {
                 least("n_clusters", *n_clusters)?;
                 least("n_init", *n_init)?;
@@ -235,6 +238,23 @@ mod infinite {
             Number::Finite(value) => Ok(value),
             Number::Text(text) => text.parse().map_err(|_| D::Error::custom("p must be a number or \"inf\"")),
         }
+    }
+}
+
+/// The same for a p that may be left out.
+pub(super) mod infinite_option {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Number(#[serde(with = "super::infinite")] f64);
+
+    #[allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option)] // the signature serde asks for
+    pub fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(Number).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        Ok(Option::<Number>::deserialize(from)?.map(|n| n.0))
     }
 }
 
@@ -420,6 +440,9 @@ impl TrainSpec {
             positive(&format!("penalties[{}]", t + 1), *eta)?;
         }
         self.method.check()?;
+        if let MethodSpec::Vcmkl(own) = &self.method {
+            own.check(self)?;
+        }
         let gated = self.method.is_localized() && !matches!(self.method, MethodSpec::Clmkl { .. });
         if (gated || matches!(self.method, MethodSpec::Single { .. }))
             && (self.group_by != GroupBy::None || self.penalties.is_some())

@@ -151,6 +151,36 @@ impl Prepared {
         &self.grams
     }
 
+    /// Some of the rows, with kernel terms of their own: for cross-validation.
+    pub(super) fn part(&self, samples: Samples, grams: GramSet, input: Input, table: Option<Rows>) -> Self {
+        let terms_of = self.terms_of.clone();
+        Self {
+            samples,
+            grams,
+            input,
+            table,
+            plan: self.plan.clone(),
+            budget: self.budget,
+            terms_of,
+            regions: None,
+            region_column: None,
+            warnings: Vec::new(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Bytes left for combined kernels.
+    pub(super) fn room(&self) -> Budget {
+        Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) }
+    }
+
+    /// How kernel terms are built, with the memory that is left.
+    pub(super) fn options_left(&self, spec: &TrainSpec) -> BuildOptions {
+        let (mut options, _) = options(spec);
+        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
+        options
+    }
+
     /// Fits every machine. `spec` must ask for the same kernel terms as the one given at preparation.
     pub fn fit(&self, spec: &TrainSpec, observer: &mut dyn Observer) -> Result<Model> {
         self.fit_from(spec, &mut Vec::new(), observer)
@@ -193,6 +223,9 @@ impl Prepared {
             ));
         }
         let fitting = self.samples.fitting(spec)?;
+        if let MethodSpec::Vcmkl(own) = &spec.method {
+            return self.fit_rules(spec, own, &fitting, observer);
+        }
         let machine = fitting.machine();
         let tasks = self.samples.machines(spec)?;
         let parts = parts(&tasks, &fitting, spec);
@@ -234,10 +267,15 @@ impl Prepared {
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
         }
+        self.assemble_fits(&fits, spec, &fitting)
+    }
+
+    /// A model whose weights are the same for all rows.
+    pub(super) fn assemble_fits(&self, fits: &[Fit], spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
         let table = self.table_and_kernels();
-        let mut predictor = Predictor::imputing(&fits, &self.grams, table, spec.normalize, spec.missing);
+        let mut predictor = Predictor::imputing(fits, &self.grams, table, spec.normalize, spec.missing);
         self.finish_predictor(&mut predictor);
-        self.assemble(&fits, spec, &fitting, predictor, None)
+        self.assemble(fits, spec, fitting, predictor, None)
     }
 
     /// Rows by their numbers in the data, columns by the steps that make them.
@@ -295,9 +333,7 @@ impl Prepared {
             (Some(x), Input::Table { kernels, .. }) => single::Rows::Table(x, kernels),
             _ => single::Rows::Ready(&self.grams),
         };
-        let (mut options, _) = options(spec);
-        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
-        single::choose(&rows, &self.samples, spec, &options, (folds, seed))
+        single::choose(&rows, &self.samples, spec, &self.options_left(spec), (folds, seed))
     }
 
     pub(super) fn assemble(
@@ -329,6 +365,7 @@ impl Prepared {
                 .map_err(|e| Error::numerical("recording the request", e.to_string()))?,
             machines,
             shared,
+            rules: None,
             predictor,
             localized,
             warnings: self.warnings.clone(),

@@ -106,6 +106,13 @@ fn prepare(
             "certificates of localized models cannot be recomputed yet",
         ));
     }
+    if model.rules.is_some() {
+        return Err(Error::data(
+            "model",
+            "it has veto–consensus rules, for which there is nothing to verify yet",
+            "fit it again on the same rows: the same seed gives the same rules",
+        ));
+    }
     same_classes(model, target)?;
     let prepared = Prepared::from_table(data, target, sample_weight, &spec)?;
     if prepared.samples.kept.len() != model.n_samples {

@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fs::File, io::Write as _, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Certificate, Input, Localized, Machine, Model, Predictor, Task,
+    Certificate, Input, Localized, Machine, Model, Predictor, Rules, Task,
     predictor::{Decision, Term, TermBasis, TermHeader},
 };
 use crate::{
@@ -36,6 +36,8 @@ struct Header {
     spec: serde_json::Value,
     machines: Vec<MachineHeader>,
     shared: Option<Certificate>,
+    #[serde(default)]
+    rules: Option<Rules>,
     columns: Vec<usize>,
     spherical: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,6 +237,7 @@ impl Model {
             spec: self.spec.clone(),
             machines,
             shared: self.shared,
+            rules: self.rules.clone(),
             columns: p.columns.clone(),
             spherical: p.spherical,
             sparse_start: Some(p.sparse_start).filter(|s| *s != usize::MAX),
@@ -385,6 +388,9 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
             trace: m.trace,
         });
     }
+    if header.rules.as_ref().is_some_and(|r| r.count() != machines.len()) {
+        return Err(broken("its rules do not match its machines"));
+    }
     let predictor = Predictor {
         columns: header.columns,
         row_ids,
@@ -401,6 +407,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         spec: header.spec,
         machines,
         shared: header.shared,
+        rules: header.rules,
         predictor,
         localized: header.localized,
         warnings: header.warnings,

@@ -104,7 +104,7 @@ impl Model {
 
     /// Decision values, `rows × machines`, as [`Model::decision`] gives them; `given` as in [`Model::memberships`].
     pub fn decision_at(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {
-        let Some(localized) = &self.localized else { return self.values(rows) };
+        let Some(localized) = &self.localized else { return self.values(rows).map(|v| self.combined(v)) };
         let placed = self.place(localized, rows, given)?;
         let mut out = Matrix::zeros(placed.values.rows(), self.machines.len());
         let mut at = placed.parts;

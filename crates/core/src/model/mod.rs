@@ -3,6 +3,7 @@
 mod file;
 mod localized;
 mod predictor;
+mod rules;
 
 use std::collections::HashMap;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use localized::{Localized, NewRows};
 pub use predictor::{Expansion, Predictor};
+pub use rules::{Rule, RuleSet, Rules, Share};
 
 use crate::{
     Error, Result,
@@ -206,6 +208,8 @@ pub struct Model {
     pub machines: Vec<Machine>,
     /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
     pub shared: Option<Certificate>,
+    /// How machines are rules of fewer decisions; `None` for all methods but veto–consensus, where `machines` lists the rules.
+    pub rules: Option<Rules>,
     /// What is needed to evaluate them on new rows, and nothing else.
     pub predictor: Predictor,
     /// How weights depend on the row, where they do.
@@ -230,6 +234,9 @@ impl Model {
 
     /// What each machine decides: the positive class, the pair of classes, or just its number in a regression.
     pub fn machine_names(&self) -> Vec<String> {
+        if let Some(rules) = &self.rules {
+            return rules.names();
+        }
         match &self.task {
             Task::Classification { classes, .. } if classes.len() == 2 => vec![classes[1].clone()],
             Task::Classification { classes, scheme: Scheme::OneVsRest } => classes.clone(),
@@ -249,6 +256,9 @@ impl Model {
     pub fn certificate(&self) -> Certificate {
         if let Some(joint) = self.shared {
             return joint;
+        }
+        if let Some(rules) = &self.rules {
+            return rules.certificate();
         }
         let all = || self.machines.iter().map(|m| &m.certificate);
         let (primal, dual) = (all().map(|c| c.primal).sum::<f64>(), all().map(|c| c.dual).sum::<f64>());
@@ -270,6 +280,14 @@ impl Model {
     /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
     pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
         self.decision_at(NewRows::Kernels(block), None)
+    }
+
+    /// Decision values of machines as they are, or of rules combined.
+    fn combined(&self, values: Matrix) -> Matrix {
+        match &self.rules {
+            Some(rules) => rules.combine(&values),
+            None => values,
+        }
     }
 
     /// Values of the predictor's functions.

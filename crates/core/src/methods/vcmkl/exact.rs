@@ -1,0 +1,121 @@
+//! The global minimum over all hard assignments, by best-first branch and bound: for small problems, and as a check on the others.
+//!
+//! A node has an owner for some negatives. P with the other rows of λ set to zero is a lower bound on all its completions, because P does
+//! not fall when λ grows. With ν the bound is −∞ until every rule owns its minimum, and little is pruned before that.
+
+use std::{cmp::Ordering, collections::BinaryHeap};
+
+use super::{
+    Instance, Outcome,
+    assign::identical_kernels,
+    solvers::{Effort, Watch, ccp},
+};
+use crate::{
+    Result,
+    linalg::Matrix,
+    trace::{Silent, Status, relative_gap},
+};
+
+const FREE: usize = usize::MAX;
+/// Quadratic programs per allowed iteration.
+const NODES_PER_ITERATION: usize = 100;
+
+struct Node {
+    bound: f64,
+    owner: Vec<usize>,
+    assigned: usize,
+    /// The negative that is decided next.
+    branch: usize,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Node {}
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Node {
+    /// The heap's top has the lowest bound; of equal ones the deepest, then the first in order of owners.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_bound = other.bound.total_cmp(&self.bound);
+        by_bound.then(self.assigned.cmp(&other.assigned)).then_with(|| other.owner.cmp(&self.owner))
+    }
+}
+
+/// Proves J's minimum, up to `effort.tol`; stops after 100 · `max_iter` quadratic programs with the gap that is left.
+pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
+    let mut best = ccp(instance, effort, &mut Watch::new(&mut Silent))?;
+    // Proofs compare P of assignments, of which J is a lower bound at the same rules.
+    let (symmetric, least, count) = (identical_kernels(instance), instance.min_counts(), instance.negatives.len());
+    let mut heap = BinaryHeap::new();
+    heap.push(Node { bound: f64::NEG_INFINITY, owner: vec![FREE; count], assigned: 0, branch: 0 });
+    let mut calls = best.qp_calls;
+    let mut lower = f64::NEG_INFINITY;
+    let slack = |value: f64| 0.5 * effort.tol * value.abs();
+    while let Some(node) = heap.pop() {
+        lower = node.bound.min(best.objective);
+        let proven = node.bound >= best.objective - slack(best.objective);
+        if node.assigned % 4 == 0 || proven {
+            watch.record(best.objective, lower, relative_gap(best.objective, lower, 0.0), &best.inner);
+        }
+        if proven || watch.stopped || calls >= NODES_PER_ITERATION * effort.max_iter {
+            heap.push(node);
+            break;
+        }
+        let used = node.owner.iter().filter(|&&m| m != FREE).max().map_or(0, |m| m + 1);
+        // Rules that may be renumbered: one new rule at a time.
+        let choices = if symmetric { instance.rules().min(used + 1) } else { instance.rules() };
+        for m in 0..choices {
+            let mut owner = node.owner.clone();
+            owner[node.branch] = m;
+            let assigned = node.assigned + 1;
+            let lack: usize =
+                (0..instance.rules()).map(|r| least[r].saturating_sub(owner.iter().filter(|&&o| o == r).count())).sum();
+            if lack > count - assigned {
+                continue;
+            }
+            let lambda = partial(instance, &owner);
+            if !instance.bounded(&lambda) {
+                let branch = owner.iter().position(|&o| o == FREE).unwrap_or(0);
+                heap.push(Node { bound: f64::NEG_INFINITY, owner, assigned, branch });
+                continue;
+            }
+            let inner = instance.solve(&lambda, None)?;
+            calls += 1;
+            if assigned == count {
+                let objective = inner.primal;
+                if objective < best.objective {
+                    best = Outcome { inner, lambda, objective, ..best };
+                }
+                continue;
+            }
+            if inner.dual >= best.objective - slack(best.objective) {
+                continue;
+            }
+            // Decide the negative that is worst off even at its cheapest rule.
+            let losses = instance.negative_losses(&inner);
+            let least_loss = |k: usize| losses.row(k).iter().copied().fold(f64::INFINITY, f64::min);
+            let open = (0..count).filter(|&k| owner[k] == FREE);
+            let branch = open.fold(FREE, |b, k| if b == FREE || least_loss(k) > least_loss(b) { k } else { b });
+            heap.push(Node { bound: inner.dual, owner, assigned, branch });
+        }
+    }
+    // Nothing open: everything left was worse than the best by more than the slack, or is the best.
+    let bound = heap.peek().map_or(f64::INFINITY, |n| n.bound);
+    let lower = bound.min(best.objective - slack(best.objective)).max(lower.min(best.objective));
+    let proven = bound >= best.objective - slack(best.objective);
+    watch.record(best.objective, lower, relative_gap(best.objective, lower, 0.0), &best.inner);
+    let status = if proven { Status::Optimal } else { watch.status(false) };
+    Ok(Outcome { lower, status, qp_calls: calls, ..best })
+}
+
+fn partial(instance: &Instance<'_>, owner: &[usize]) -> Matrix {
+    let mut lambda = Matrix::zeros(owner.len(), instance.rules());
+    owner.iter().enumerate().filter(|(_, m)| **m != FREE).for_each(|(k, &m)| lambda[(k, m)] = 1.0);
+    lambda
+}

@@ -1,0 +1,153 @@
+//! The paper's parametric dual descent (Algorithm 1 of [Zhou2016]), in two signs.
+//!
+//! Moves λ along the projected gradient of the inner optimum, where ∂φ/∂λ_im = −c_i ξ_im. `opt1` goes down P = −φ, the learning objective.
+//! `as-printed` goes down φ, that is up P: the printed algorithm lost the sign when the inner problem was replaced by its dual. Where λ
+//! lies in a critical region seen before, the solution is its affine piece and no quadratic program is solved.
+
+use super::{
+    Effort, Inner, Instance, Margin, Objective, Outcome, Watch,
+    assign::{reassign, starts},
+    region::Region,
+};
+use crate::{Result, linalg::Matrix};
+
+/// Length of the first step, in units of √|I−|.
+const FIRST_STEP: f64 = 0.5;
+/// Steps without a better value after which the run is at rest.
+const PATIENCE: usize = 10;
+
+/// Runs from the best k-means start. The outcome is the best λ visited, by P for `opt1` (with every row moved to its cheapest rule at the
+/// end, which cannot raise P) and by φ for `as-printed`; `objective` is that value.
+pub fn pddp(instance: &Instance<'_>, sign: Objective, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
+    let owner = starts(instance, 1, effort.seed).swap_remove(0);
+    let mut lambda = instance.hard(&owner);
+    let mut visits = Visits { instance, regions: Vec::new(), calls: 0 };
+    // The value that falls: P, or φ = −P.
+    let falling = |inner: &Inner| if sign == Objective::Opt1 { inner.primal } else { -inner.dual };
+    let mut inner = visits.solve(&lambda)?;
+    let mut best = (falling(&inner), lambda.clone(), inner.clone());
+    let (mut at_rest, mut since) = (false, 0);
+    let mut last = best.0;
+    for t in 1..=effort.max_iter {
+        let losses = instance.negative_losses(&inner);
+        let mut gradient = Matrix::zeros(losses.rows(), losses.cols());
+        for (k, &i) in instance.negatives.iter().enumerate() {
+            let up = if sign == Objective::Opt1 { instance.price[i] } else { -instance.price[i] };
+            (0..losses.cols()).for_each(|m| gradient[(k, m)] = up * losses[(k, m)]);
+        }
+        let norm = gradient.data().iter().map(|g| g * g).sum::<f64>().sqrt();
+        if norm == 0.0 {
+            at_rest = true;
+            watch.record(best.0, f64::NAN, 0.0, &inner);
+            break;
+        }
+        // Diminishing normalised steps: the constants of the paper's step size are not known in advance.
+        let step = FIRST_STEP * (losses.rows() as f64).sqrt() / (t as f64).sqrt() / norm;
+        let mut moved = lambda.clone();
+        moved.data_mut().iter_mut().zip(gradient.data()).for_each(|(l, g)| *l -= step * g);
+        let next = project(&moved, &floors(instance));
+        let distance = next.data().iter().zip(lambda.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        lambda = next;
+        inner = visits.solve(&lambda)?;
+        let value = falling(&inner);
+        let change = (value - last).abs() / last.abs().max(f64::MIN_POSITIVE);
+        last = value;
+        since = if value < best.0 - 0.1 * effort.tol * best.0.abs() { 0 } else { since + 1 };
+        if value < best.0 {
+            best = (value, lambda.clone(), inner.clone());
+        }
+        watch.record(best.0, f64::NAN, change, &inner);
+        // φ ≥ 0 with ν: at zero it is at its minimum, and every rule is a constant.
+        let nothing_left =
+            sign == Objective::AsPrinted && instance.margin != Margin::Fixed && value <= instance.nothing();
+        at_rest = nothing_left || distance == 0.0 || change <= 0.1 * effort.tol || since >= PATIENCE;
+        if at_rest || watch.stopped {
+            break;
+        }
+    }
+    let (mut objective, mut lambda, mut inner) = best;
+    if sign == Objective::Opt1 {
+        let hard = instance.hard(&reassign(instance, &inner));
+        let rounded = visits.solve(&hard)?;
+        if rounded.primal <= objective {
+            (objective, lambda, inner) = (rounded.primal, hard, rounded);
+        }
+    }
+    Ok(Outcome { inner, lambda, objective, lower: f64::NAN, status: watch.status(at_rest), qp_calls: visits.calls })
+}
+
+/// Solutions at λ, from known regions where possible.
+struct Visits<'a, 'b> {
+    instance: &'a Instance<'b>,
+    regions: Vec<Region>,
+    calls: usize,
+}
+
+impl Visits<'_, '_> {
+    fn solve(&mut self, lambda: &Matrix) -> Result<Inner> {
+        if let Some(known) = self.regions.iter().rev().find_map(|r| r.at(self.instance, lambda)) {
+            return Ok(known);
+        }
+        let inner = self.instance.solve(lambda, None)?;
+        self.calls += 1;
+        self.regions.extend(Region::new(self.instance, lambda, &inner));
+        Ok(inner)
+    }
+}
+
+/// Smallest column sums of λ that keep P finite, with a little room; in units of λ for the cheapest negative.
+fn floors(instance: &Instance<'_>) -> Vec<f64> {
+    let counts = instance.min_counts();
+    let cheapest = instance.negatives.iter().map(|&i| instance.price[i]).fold(f64::INFINITY, f64::min);
+    (0..instance.rules())
+        .map(|m| {
+            let mass = instance.nu(m) / (2.0 * cheapest);
+            (mass * (1.0 + 1e-6) + 1e-6).min(counts[m] as f64) * f64::from(u8::from(mass > 0.0))
+        })
+        .collect()
+}
+
+/// The nearest λ whose rows lie in the simplex and whose columns sum to at least `floors`: rows of λ + μ are projected, and μ_m ≥ 0 is
+/// raised until column m has its sum.
+pub(super) fn project(point: &Matrix, floors: &[f64]) -> Matrix {
+    let rules = floors.len();
+    let mut lift = vec![0.0; rules];
+    let at = |lift: &[f64]| {
+        let mut out = point.clone();
+        for k in 0..out.rows() {
+            let row = out.row_mut(k);
+            row.iter_mut().zip(lift).for_each(|(r, l)| *r += l);
+            simplex(row);
+        }
+        out
+    };
+    let sum = |lambda: &Matrix, m: usize| (0..lambda.rows()).map(|k| lambda[(k, m)]).sum::<f64>();
+    let mut out = at(&lift);
+    for _ in 0..50 {
+        let Some(lacking) = (0..rules).find(|&m| sum(&out, m) < floors[m] * (1.0 - 1e-9)) else { break };
+        let spread = point.data().iter().fold(1.0f64, |s, p| s.max(p.abs()));
+        let (mut low, mut high) = (lift[lacking], lift[lacking] + 4.0 * spread + 2.0);
+        for _ in 0..60 {
+            lift[lacking] = 0.5 * (low + high);
+            if sum(&at(&lift), lacking) < floors[lacking] { low = lift[lacking] } else { high = lift[lacking] }
+        }
+        lift[lacking] = high;
+        out = at(&lift);
+    }
+    out
+}
+
+/// Projection onto the simplex.
+fn simplex(row: &mut [f64]) {
+    let mut sorted = row.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut shift) = (0.0, 0.0);
+    for (k, v) in sorted.iter().enumerate() {
+        sum += v;
+        let candidate = (sum - 1.0) / (k + 1) as f64;
+        if *v > candidate {
+            shift = candidate;
+        }
+    }
+    row.iter_mut().for_each(|r| *r = (*r - shift).max(0.0));
+}

@@ -1,0 +1,318 @@
+//! From prepared kernel terms to a model of rules.
+
+use super::{
+    Effort, Inner, Instance, Margin, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp, descend, exact, pddp,
+    sgd,
+};
+use crate::{
+    Error, Model, Result,
+    data::Target,
+    gram::{Gram, GramSource},
+    linalg::Matrix,
+    machine::Fitting,
+    methods::{Prepared, TrainSpec, samples::MachineTask},
+    model::{Certificate, Fit, FitPart, Rule, RuleSet, Rules, Scheme, Share},
+    trace::{IterRecord, Observer},
+    weights::{LpBall, WeightSet},
+};
+
+/// Multipliers below this share of their bound are zeros.
+const ZERO: f64 = 1e-9;
+/// Multipliers above this share are at their bound.
+const FULL: f64 = 1.0 - 1e-6;
+
+impl Prepared {
+    /// Fits the rules of every machine.
+    pub(in crate::methods) fn fit_rules(
+        &self,
+        spec: &TrainSpec,
+        own: &VcmklSpec,
+        fitting: &Fitting,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
+        let Target::Classes { names, .. } = &self.samples.target else {
+            return Err(Error::param("method", "one for values: vcmkl needs classes", "vcmkl"));
+        };
+        let rules = match own.n_rules {
+            RuleCount::Fixed(rules) => rules,
+            RuleCount::Chosen(_) => self.choose_rules(spec, own)?,
+        };
+        let negate = negated(own, names)?;
+        let tasks = self.samples.machines(spec)?;
+        let (mut fits, mut sets, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, task) in tasks.iter().enumerate() {
+            let consensus = match (names.len(), spec.multi_class) {
+                (2, _) => names[usize::from(!negate)].clone(),
+                (_, Scheme::OneVsRest) => names[k].clone(),
+                (n, Scheme::OneVsOne) => names[Scheme::pairs(n)[k].1].clone(),
+            };
+            let machine = self.fit_machine(spec, own, task, rules, negate, observer)?;
+            let told = |w: &String| if tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() };
+            warnings.extend(machine.warnings.iter().map(told));
+            let (certificate, qp_calls, positive) = (machine.certificate, machine.qp_calls, machine.positive);
+            sets.push(RuleSet { negate, consensus, rules: machine.rules, positive, qp_calls, certificate });
+            fits.extend(machine.fits);
+        }
+        let mut filled = spec.clone();
+        filled.method =
+            crate::methods::MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
+        let mut model = self.assemble_fits(&fits, &filled, fitting)?;
+        model.rules = Some(Rules { machines: sets });
+        model.warnings.extend(warnings);
+        Ok(model)
+    }
+
+    fn fit_machine(
+        &self,
+        spec: &TrainSpec,
+        own: &VcmklSpec,
+        task: &MachineTask,
+        rules: usize,
+        negate: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Machine> {
+        let sign = if negate { -1.0 } else { 1.0 };
+        let y: Vec<f64> = task.y.iter().map(|y| sign * y).collect();
+        let weights: Vec<f64> = match &task.rows {
+            None => self.samples.weights.clone(),
+            Some(rows) => rows.iter().map(|&i| self.samples.weights[i]).collect(),
+        };
+        let nu = own.nu_of(rules)?;
+        let price = prices(own, spec.c, &y, &weights, &task.cost, nu.is_some());
+        let effort = Effort { starts: own.n_init, seed: own.seed, tol: spec.tol, max_iter: spec.max_iter };
+        let mut theta = own.rule_weights(rules, self.grams.n_terms());
+        let margin = nu.map_or(Margin::Fixed, Margin::Nu);
+        let mut watch = Watch::new(observer);
+        let terms = Terms { prepared: self, rows: task.rows.as_deref() };
+        let mut kernels = terms.combine(&theta)?;
+        let mut found = {
+            let instance = Instance::new(kernels.rules(), &y, price.clone(), margin.clone())?;
+            match own.solver {
+                RuleSolver::Ccp => ccp(&instance, effort, &mut watch)?,
+                RuleSolver::Am => am(&instance, effort, &mut watch)?,
+                RuleSolver::Sgd => sgd(&instance, effort, &mut watch)?,
+                RuleSolver::Pddp => pddp(&instance, own.objective, effort, &mut watch)?,
+                RuleSolver::Exact => exact(&instance, effort, &mut watch)?,
+            }
+        };
+        if let Some(p) = own.p {
+            let set = LpBall::new(p)?;
+            for _ in 0..effort.max_iter {
+                let next: Vec<Vec<f64>> =
+                    (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
+                let combined = terms.combine(&next)?;
+                let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
+                let better = descend(&instance, owners(&found.lambda), effort, Some(found.objective), &mut watch)?;
+                let gain = found.objective - better.objective;
+                if gain <= 0.1 * effort.tol * found.objective.abs() || watch.stopped {
+                    break;
+                }
+                let calls = found.qp_calls + better.qp_calls;
+                (theta, kernels, found) = (next, combined, Outcome { qp_calls: calls, ..better });
+            }
+        }
+        let instance = Instance::new(kernels.rules(), &y, price, margin)?;
+        let inner = cleaned(&instance, &found);
+        let objective = match own.solver {
+            RuleSolver::Pddp => found.objective,
+            _ => instance.learning_objective(&inner),
+        };
+        let gap = crate::trace::relative_gap(objective, found.lower, 0.0);
+        let certificate = Certificate {
+            primal: objective,
+            dual: found.lower,
+            gap: if found.lower.is_nan() { f64::NAN } else { gap },
+            status: found.status,
+            iterations: watch.trace.len(),
+        };
+        let fits = terms.fits(&instance, &inner, &theta, certificate, watch.trace);
+        let (rules, positive) = facts(&instance, &inner, &found.lambda);
+        let warnings = (0..instance.rules()).filter_map(|m| flat_rule(&instance, &inner, m)).collect();
+        Ok(Machine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
+    }
+}
+
+struct Machine {
+    fits: Vec<Fit>,
+    warnings: Vec<String>,
+    rules: Vec<Rule>,
+    positive: Share,
+    qp_calls: usize,
+    certificate: Certificate,
+}
+
+/// Do the rules agree on the first of two classes?
+fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
+    match (&own.consensus, names.len()) {
+        (None, _) => Ok(false),
+        (Some(class), 2) => names
+            .iter()
+            .position(|n| n == class)
+            .map(|at| at == 0)
+            .ok_or_else(|| Error::param("consensus", format!("one of the classes {}", names.join(", ")), class)),
+        (Some(class), _) => Err(Error::param(
+            "consensus",
+            "left out for more than two classes: each is the consensus in its turn",
+            class,
+        )),
+    }
+}
+
+/// Price of every row: 2 C γ and 2 C (1 − γ) times its weights, so that γ = ½ is the price C; with ν the same without C, over the sum of
+/// weights.
+fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
+    let sum =
+        |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
+    let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
+    let gamma = own.gamma.unwrap_or(minus / (minus + plus));
+    let unit = if nu { 1.0 / (c * weights.iter().sum::<f64>()) } else { 2.0 };
+    let share = |y: f64| if y > 0.0 { gamma } else { 1.0 - gamma };
+    y.iter().zip(cost).map(|(&y, cost)| unit * share(y) * cost).collect()
+}
+
+/// Kernel terms on the rows of one machine.
+struct Terms<'a> {
+    prepared: &'a Prepared,
+    rows: Option<&'a [usize]>,
+}
+
+/// Combined kernels; rules with the same weights share one.
+struct RuleKernels {
+    grams: Vec<Gram>,
+    of_rule: Vec<usize>,
+}
+
+impl RuleKernels {
+    fn rules(&self) -> Vec<&Gram> {
+        self.of_rule.iter().map(|&g| &self.grams[g]).collect()
+    }
+}
+
+impl Terms<'_> {
+    fn combine(&self, theta: &[Vec<f64>]) -> Result<RuleKernels> {
+        let mut distinct: Vec<&Vec<f64>> = Vec::new();
+        let mut of_rule = Vec::new();
+        for own in theta {
+            let at = distinct.iter().position(|d| *d == own).unwrap_or_else(|| {
+                distinct.push(own);
+                distinct.len() - 1
+            });
+            of_rule.push(at);
+        }
+        let grams = &self.prepared.grams;
+        let n = grams.n_samples() as u64;
+        let room = self.prepared.room();
+        let what = format!("{} kernel matrices of {n} samples, one per distinct rule", distinct.len());
+        room.check(
+            what,
+            8 * n * n * distinct.len() as u64,
+            "raise the budget, or use fewer rows or one kernel for all rules",
+        )?;
+        let combine = |own: &&Vec<f64>| {
+            let gram = grams.combine(own);
+            self.rows.map_or_else(|| gram.clone(), |rows| gram.select(rows))
+        };
+        Ok(RuleKernels { grams: distinct.iter().map(combine).collect(), of_rule })
+    }
+
+    /// Signed multipliers of rule m over all rows.
+    fn dual(&self, y: &[f64], inner: &Inner, m: usize) -> Vec<f64> {
+        let own: Vec<f64> = y.iter().enumerate().map(|(i, y)| y * inner.alpha[(i, m)]).collect();
+        match self.rows {
+            None => own,
+            Some(rows) => {
+                let mut out = vec![0.0; self.prepared.grams.n_samples()];
+                rows.iter().zip(own).for_each(|(&i, a)| out[i] = a);
+                out
+            }
+        }
+    }
+
+    /// The best weights of rule m for its functions as they are.
+    fn respond(&self, set: LpBall, theta: &[f64], y: &[f64], inner: &Inner, m: usize) -> Vec<f64> {
+        let squares = self.prepared.grams.quad_forms(&self.dual(y, inner, m));
+        let norms: Vec<f64> = theta.iter().zip(squares).map(|(t, s)| t * t * s).collect();
+        if norms.iter().all(|n| *n <= 0.0) { theta.to_vec() } else { set.best_response(&norms) }
+    }
+
+    fn fits(
+        &self,
+        instance: &Instance<'_>,
+        inner: &Inner,
+        theta: &[Vec<f64>],
+        certificate: Certificate,
+        trace: Vec<IterRecord>,
+    ) -> Vec<Fit> {
+        let mut y = vec![1.0; instance.price.len()];
+        instance.negatives.iter().for_each(|&i| y[i] = -1.0);
+        let mut trace = Some(trace);
+        (0..instance.rules())
+            .map(|m| Fit {
+                weights: theta[m].clone(),
+                parts: vec![FitPart {
+                    dual: self.dual(&y, inner, m),
+                    bias: inner.bias[m],
+                    primal: certificate.primal,
+                    lower: certificate.dual,
+                }],
+                certificate,
+                // The rules were fitted together: the first one has the trace.
+                trace: trace.take().unwrap_or_default(),
+                warnings: Vec::new(),
+            })
+            .collect()
+    }
+}
+
+/// Rule numbers of a hard λ; of a soft one, the largest share.
+fn owners(lambda: &Matrix) -> Vec<usize> {
+    let largest = |row: &[f64]| (0..row.len()).fold(0, |b, m| if row[m] > row[b] { m } else { b });
+    (0..lambda.rows()).map(|k| largest(lambda.row(k))).collect()
+}
+
+/// The rules without multipliers that are zero up to rounding.
+fn cleaned(instance: &Instance<'_>, found: &Outcome) -> Inner {
+    let mut alpha = found.inner.alpha.clone();
+    for i in 0..alpha.rows() {
+        let zero = ZERO * instance.price[i];
+        alpha.row_mut(i).iter_mut().filter(|a| a.abs() < zero).for_each(|a| *a = 0.0);
+    }
+    instance.inner(alpha, found.inner.bias.clone(), found.inner.rho.clone(), &found.lambda)
+}
+
+/// With ν, a rule whose reduced hulls meet is a constant: no margin can be had.
+fn flat_rule(instance: &Instance<'_>, inner: &Inner, m: usize) -> Option<String> {
+    let k = instance.kernels[m];
+    let mean = (0..k.n()).map(|i| k.row(i)[i]).sum::<f64>() / k.n() as f64;
+    let flat = instance.margin != Margin::Fixed && inner.norms[m] < 1e-8 * instance.nu(m).powi(2) * mean;
+    flat.then(|| {
+        format!(
+            "rule {} has no margin: with ν = {} the classes overlap for it and the rule is a constant; raise nu, or leave it out \
+             for fixed margins",
+            m + 1,
+            instance.nu(m)
+        )
+    })
+}
+
+/// Margins, and the shares that Proposition 2 bounds.
+fn facts(instance: &Instance<'_>, inner: &Inner, lambda: &Matrix) -> (Vec<Rule>, Share) {
+    let total = |rows: &[usize]| rows.iter().map(|&i| instance.price[i]).sum::<f64>();
+    let (all_positive, all_negative) = (total(&instance.positives), total(&instance.negatives));
+    // `mass` of each row is its multiplier against its price.
+    let share = |rows: &[usize], all: f64, mass: &dyn Fn(usize) -> f64| {
+        let of = |pick: &dyn Fn(f64) -> bool| {
+            rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.price[i]).fold(0.0, |sum, c| sum + c) / all
+        };
+        let nu = rows.iter().map(|&i| mass(i) * instance.price[i]).sum::<f64>() / all;
+        Share { bounded: of(&|a| a >= FULL), nu, support: of(&|a| a > ZERO) }
+    };
+    let rule = |m: usize| Rule {
+        margin: inner.rho[m],
+        owned: instance.negatives.iter().enumerate().map(|(k, &i)| lambda[(k, m)] * instance.price[i]).sum::<f64>()
+            / all_negative,
+        negative: share(&instance.negatives, all_negative, &|i| inner.alpha[(i, m)] / instance.price[i]),
+    };
+    let sum = |i: usize| inner.alpha.row(i).iter().sum::<f64>() / instance.price[i];
+    ((0..instance.rules()).map(rule).collect(), share(&instance.positives, all_positive, &sum))
+}

@@ -37,8 +37,10 @@ const LONGEST: f64 = 1.0;
 /// Where V has kinks: how far apart, in the gate's arguments, gradients may be taken to count as one, and how many.
 const NEARBY: f64 = 1e-2;
 const BUNDLE: usize = 24;
-/// Steps over which V must stand still where gradients jump from step to step.
+/// Steps over which V must stand still where gradients jump from step to step, and steps over which it may fall by no more than the
+/// tolerance where progress is slow.
 const WINDOW: usize = 10;
+const LONG: usize = 50;
 
 /// A solved gate.
 #[derive(Clone)]
@@ -187,6 +189,11 @@ fn descend(
             if still && shut && window.iter().any(|(_, slope)| *slope <= 0.1 * tol * size) {
                 return Ok((now, Status::Stationary));
             }
+        }
+        // Fifty steps that together gain less than the tolerance, with a gradient below it.
+        let slow = recent.len().checked_sub(LONG).is_some_and(|k| recent[k].0 - now.value <= tol * size);
+        if slow && shut && now.slope <= tol * size {
+            return Ok((now, Status::Stationary));
         }
         if run.stopped() {
             return Ok((now, Status::Stopped));

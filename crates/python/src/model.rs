@@ -102,6 +102,7 @@ impl Model {
         convert::array(py, &py.detach(|| threads::install(n_threads, decide)).map_err(to_py)?)
     }
 
+    #[allow(clippy::type_complexity)] // two lists of arrays
     /// Localized models: memberships of rows, one array for all machines or one each, and the weight of every kernel at every row, one array
     /// per machine. Rows are a table with its columns, or kernel values.
     #[pyo3(signature = (x=None, block=None, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None,

@@ -37,8 +37,10 @@ const LONGEST: f64 = 1.0;
 /// Where V has kinks: how far apart, in the gate's arguments, gradients may be taken to count as one, and how many.
 const NEARBY: f64 = 1e-2;
 const BUNDLE: usize = 24;
-/// Steps over which V must stand still where gradients jump from step to step.
+/// Steps over which V must stand still where gradients jump from step to step, and steps over which it may fall by no more than the
+/// tolerance where progress is slow.
 const WINDOW: usize = 10;
+const LONG: usize = 50;
 
 /// A solved gate.
 #[derive(Clone)]
@@ -188,6 +190,11 @@ fn descend(
                 return Ok((now, Status::Stationary));
             }
         }
+        // Fifty steps that together gain less than the tolerance, with a gradient below it.
+        let slow = recent.len().checked_sub(LONG).is_some_and(|k| recent[k].0 - now.value <= tol * size);
+        if slow && shut && now.slope <= tol * size {
+            return Ok((now, Status::Stationary));
+        }
         if run.stopped() {
             return Ok((now, Status::Stopped));
         }
@@ -235,7 +242,7 @@ fn descend(
         };
         // Nowhere lower as far as numbers can tell: at rest if the gradient says so too.
         let Some((step, point)) = next else {
-            let status = if at_rest { Status::Stationary } else { Status::MaxIterations };
+            let status = if now.slope <= 0.1 * tol * size { Status::Stationary } else { Status::MaxIterations };
             return Ok((now, status));
         };
         decrease = now.value - point.value;
@@ -265,10 +272,9 @@ fn search(
     let mut length = (longest / reach).min(if trials == TRIALS { 1.0 } else { f64::INFINITY });
     for _ in 0..trials {
         let trial = add(at, length, direction);
+        let step = trial.minus(at);
         let point = visit(problem, gate, trial, accuracy, Some(&start))?;
         if point.value <= now.value + DECREASE * length * slope && point.value < now.value {
-            let mut step = direction.clone();
-            step.scale(length);
             return Ok(Some((step, point)));
         }
         failed(length * reach, &point);
@@ -301,6 +307,7 @@ fn around_kink(
     small: f64,
 ) -> Result<Kink> {
     let mut gradients = vec![now.direction.clone()];
+    let mut lower: Option<(Element, Gated)> = None;
     while gradients.len() < BUNDLE {
         let mut mean = shortest_mean(&gradients);
         let slope = mean.image.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
@@ -315,13 +322,20 @@ fn around_kink(
             }
         };
         if let Some((step, point)) = search(problem, gate, (at, now), &mean, accuracy, (NEARBY, 3), &mut note)? {
-            return Ok(Kink::Lower(step, Box::new(point)));
+            // A step that gains next to nothing says more by its gradient.
+            if now.value - point.value >= 1e-2 * small {
+                return Ok(Kink::Lower(step, Box::new(point)));
+            }
+            gradients.push(point.direction.clone());
+            if lower.as_ref().is_none_or(|(_, l)| point.value < l.value) {
+                lower = Some((step, point));
+            }
         }
         if gradients.len() == before {
             break;
         }
     }
-    Ok(Kink::Unclear)
+    Ok(lower.map_or(Kink::Unclear, |(step, point)| Kink::Lower(step, Box::new(point))))
 }
 
 /// The shortest vector in the convex hull, by moving weight between the two vectors that gain most.

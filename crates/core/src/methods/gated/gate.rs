@@ -195,9 +195,10 @@ impl Gate for GroupGate<'_> {
         Some(slopes.iter().zip(gradient).zip(self.alignments.data()).map(own).collect())
     }
 
-    /// For p > 2 the pull on a weight grows without bound as it closes, so that none stays closed.
+    /// For one group alone: with p = 2 the problem is then that of L1-MKL, and a closed weight may have to open again. For p > 2 the pull
+    /// grows without bound as a weight closes, so that none stays closed; with several groups every vertex is a valley of its own.
     fn pull(&self, at: &[f64], gradient: &[f64]) -> f64 {
-        if self.p > 2.0 {
+        if self.p > 2.0 || self.alignments.rows() > 1 {
             return 0.0;
         }
         self.relative_slopes(at, gradient).iter().fold(0.0, |m: f64, r| m.max(-r))

@@ -694,7 +694,7 @@ fn veto_consensus_rules_from_the_command_line() {
     let value = fit(&format!("{consensus} --rules 4 --json")).exits(0).json();
     assert_eq!(value["status"], "stationary");
     assert_eq!(value["machines"].as_array().unwrap().len(), 4);
-    assert_eq!(value["machines"][1]["machine"], "rule 2", "{value}");
+    assert_eq!(value["machines"][1]["name"], "rule 2", "{value}");
     let scores = folder.run("score m.mercer test.csv --target class --json").exits(0).json();
     assert!(scores["scores"]["accuracy"].as_f64().unwrap() > 0.85, "{scores}");
     let decisions = folder.run("predict m.mercer test.csv --decision").exits(0).out;

@@ -21,6 +21,7 @@ const PATIENCE: usize = 10;
 pub fn pddp(instance: &Instance<'_>, sign: Objective, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
     let owner = starts(instance, 1, effort.seed).swap_remove(0);
     let mut lambda = instance.hard(&owner);
+    let floors = floors(instance, sign);
     let mut visits = Visits { instance, regions: Vec::new(), calls: 0 };
     // The value that falls: P, or φ = −P.
     let falling = |inner: &Inner| if sign == Objective::Opt1 { inner.primal } else { -inner.dual };
@@ -45,7 +46,7 @@ pub fn pddp(instance: &Instance<'_>, sign: Objective, effort: Effort, watch: &mu
         let step = FIRST_STEP * (losses.rows() as f64).sqrt() / (t as f64).sqrt() / norm;
         let mut moved = lambda.clone();
         moved.data_mut().iter_mut().zip(gradient.data()).for_each(|(l, g)| *l -= step * g);
-        let next = project(&moved, &floors(instance));
+        let next = project(&moved, &floors);
         let distance = next.data().iter().zip(lambda.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         lambda = next;
         inner = visits.solve(&lambda)?;
@@ -95,16 +96,17 @@ impl Visits<'_, '_> {
     }
 }
 
-/// Smallest column sums of λ that keep P finite, with a little room; in units of λ for the cheapest negative.
-fn floors(instance: &Instance<'_>) -> Vec<f64> {
+/// Smallest column sums of λ. `opt1`: the whole numbers that hard assignments need, so that all corners of the polytope are hard and none
+/// lies below the best of them. `as-printed`: what keeps φ finite, with a little room, in units of λ for the cheapest negative.
+fn floors(instance: &Instance<'_>, sign: Objective) -> Vec<f64> {
     let counts = instance.min_counts();
     let cheapest = instance.negatives.iter().map(|&i| instance.price[i]).fold(f64::INFINITY, f64::min);
-    (0..instance.rules())
-        .map(|m| {
-            let mass = instance.nu(m) / (2.0 * cheapest);
-            (mass * (1.0 + 1e-6) + 1e-6).min(counts[m] as f64) * f64::from(u8::from(mass > 0.0))
-        })
-        .collect()
+    let floor = |m: usize| match (sign, instance.nu(m) / (2.0 * cheapest)) {
+        (_, 0.0) => 0.0,
+        (Objective::Opt1, _) => counts[m] as f64,
+        (Objective::AsPrinted, mass) => (mass * (1.0 + 1e-6) + 1e-6).min(counts[m] as f64),
+    };
+    (0..instance.rules()).map(floor).collect()
 }
 
 /// The nearest λ whose rows lie in the simplex and whose columns sum to at least `floors`: rows of λ + μ are projected, and μ_m ≥ 0 is

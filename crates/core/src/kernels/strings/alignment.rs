@@ -59,9 +59,12 @@ fn local(x: &[Option<u32>], z: &[Option<u32>], scoring: Scoring, open: u32, exte
     let (open, extend) = (open.cast_signed(), extend.cast_signed());
     // best[j]: of alignments that end at x[i] and z[j]; gap[j]: of those that end with a gap in z there.
     let (mut best, mut gap) = (vec![0; z.len() + 1], vec![i32::MIN / 2; z.len() + 1]);
+    // A line per letter, the unknown one last.
+    let profiles: Vec<Vec<i32>> =
+        (0..=20).map(|a| z.iter().map(|&b| scoring.score(Some(a).filter(|a| *a < 20), b)).collect()).collect();
     let mut top = 0;
     for &a in x {
-        let profile: Vec<i32> = z.iter().map(|&b| scoring.score(a, b)).collect();
+        let profile = &profiles[a.map_or(20, |a| a as usize)];
         let (mut diagonal, mut left) = (0, i32::MIN / 2);
         for j in 1..=z.len() {
             gap[j] = (gap[j] - extend).max(best[j] - open);

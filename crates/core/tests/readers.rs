@@ -656,10 +656,10 @@ fn missing_views_are_imputed_in_feature_space() {
                 for j in 0..n {
                     let t = stand_in(absent.contains(&j), j);
                     let value = |q: usize| {
-                        if !new_absent.contains(&i) {
-                            nv[(i, q)]
-                        } else {
+                        if new_absent.contains(&i) {
                             stand_in(true, 0).iter().map(|(p, a)| a * k_v[(*p, q)]).sum()
+                        } else {
+                            nv[(i, q)]
                         }
                     };
                     cross[(i * n + j) * 2] = nu[(i, j)];
@@ -719,7 +719,7 @@ fn preprocessing_is_recorded_and_done_again() {
     let by_hand = |x: &Matrix| {
         let mut out = Matrix::zeros(x.rows(), 3 + 2);
         for i in 0..x.rows() {
-            let thirds: Vec<f64> = x.row(i)[..6].chunks(2).map(|c| (c[0] + c[1]) / 2.0).collect();
+            let thirds: Vec<f64> = x.row(i)[..6].chunks(2).map(|c| f64::midpoint(c[0], c[1])).collect();
             let mean = thirds.iter().sum::<f64>() / 3.0;
             let scale = (thirds.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 3.0).sqrt();
             (0..3).for_each(|j| out[(i, j)] = (thirds[j] - mean) / scale);

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 /// QL steps that one eigenvalue may take; three or so is usual.
 const STEPS: usize = 60;
 
-/// A = Σ_k values[k] v_k v_kᵀ, v_k the rows of `vectors`, in no particular order.
+/// A = Σ_k λ_k v_k v_kᵀ, λ_k the `values` and v_k the rows of `vectors`, in no particular order.
 #[derive(Debug, Clone)]
 pub struct SymmetricEigen {
     /// Eigenvalues.
@@ -28,7 +28,7 @@ impl SymmetricEigen {
         Ok(out)
     }
 
-    /// Σ_k f(values[k]) v_k v_kᵀ.
+    /// Σ_k f(λ_k) v_k v_kᵀ.
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Matrix {
         let n = self.values.len();
         let mut out = Matrix::zeros(n, n);

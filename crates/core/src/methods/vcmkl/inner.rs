@@ -97,7 +97,8 @@ impl<'a> Instance<'a> {
         let (sum, positive, negative) = (nu.iter().sum::<f64>(), total(&self.positives), total(&self.negatives));
         // At equality the minimum is not attained.
         if sum / 2.0 >= positive * (1.0 - 1e-9) {
-            let expected = format!("with a sum below {:.6} (twice the price of all consensus rows)", 2.0 * positive);
+            let expected =
+                format!("numbers with a sum below {:.6} (twice the price of all consensus rows)", 2.0 * positive);
             return Err(Error::param("nu", expected, sum));
         }
         let counts = self.min_counts();

@@ -41,6 +41,8 @@ const BUNDLE: usize = 24;
 /// tolerance where progress is slow.
 const WINDOW: usize = 10;
 const LONG: usize = 50;
+/// Steps after which remembered curvature is dropped.
+const RESTART: usize = 25;
 
 /// A solved gate.
 #[derive(Clone)]
@@ -246,6 +248,10 @@ fn descend(
             return Ok((now, status));
         };
         decrease = now.value - point.value;
+        // Old curvature misleads where the scaling has moved on: begin anew now and then.
+        if steps % RESTART == 0 {
+            history.clear();
+        }
         let change = point.direction.minus(&now.direction);
         history.push(step.clone(), change);
         at = add(&at, 1.0, &step);

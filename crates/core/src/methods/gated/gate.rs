@@ -44,7 +44,7 @@ pub trait Gate: Sync {
 /// η_m(x) from z_m(x) = Σ_i R_im k₀(x_i, x) + v_m. Parameters are R (samples × kernels, row after row), then v.
 ///
 /// The metric is that of the functions, tr RᵀK₀R + ‖v‖²: the gradient of V is then G with the column sums of G, where G_im = ∂V/∂z_m(x_i)
-/// ([Lei2016] supplement D), and the plain one K₀G. With the linear kernel this is the gate that is linear in the features.
+/// (Lei et al. 2016, supplement D), and the plain one K₀G. With the linear kernel this is the gate that is linear in the features.
 pub struct KernelGate<'a> {
     /// K₀.
     pub kernel: &'a Gram,
@@ -121,7 +121,7 @@ impl Gate for KernelGate<'_> {
 
 /// η_m(x) = β_m^{g(x)},  β_m^g = exp(z_m^g) / (Σ_l exp(p z_l^g))^{1/p}: rows of unit ℓp norm. Parameters are z, group after group.
 ///
-/// In [Fu2016] z = a v + b with the alignments v, which do not change: moving a and b moves z 1 + v² times as far, so that kernels aligned with
+/// In Fu et al. 2016 z = a v + b with the alignments v, which do not change: moving a and b moves z 1 + v² times as far, so that kernels aligned with
 /// the targets of the group move faster; v = 0 leaves that out. Steps are also scaled by 1/β^p, which makes them multiplicative steps of the
 /// weights: ∂V/∂z_m is of the size of β_m^p, and without it a weight that became small would stay so.
 pub struct GroupGate<'a> {

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import _input, _mercer, _params
 from mercer._base import MKLClassifier, MKLRegressor
@@ -75,7 +76,8 @@ class _Localized:
 
         With several machines that have regions or gates of their own, (machines, n, regions).
         """
-        found = self._model.places(**self._rows(X))[0]  # type: ignore[attr-defined]
+        rows = self._rows(X)
+        found = self._model.places(**rows)[0]  # type: ignore[attr-defined]
         return found[0] if len(found) == 1 else np.stack(found)
 
     def local_weights(self, X: Any) -> np.ndarray:
@@ -84,7 +86,8 @@ class _Localized:
         Weights of the regions, averaged by membership; with several machines, unless they share their weights,
         (machines, n, M).
         """
-        found = self._model.places(**self._rows(X))[1]  # type: ignore[attr-defined]
+        rows = self._rows(X)
+        found = self._model.places(**rows)[1]  # type: ignore[attr-defined]
         shared = getattr(self, "shared_weights", False)
         return found[0] if len(found) == 1 or shared else np.stack(found)
 

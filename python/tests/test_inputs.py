@@ -106,7 +106,7 @@ def test_float32_and_fortran_order(binary):
         ({"C": 0}, ValueError, "C"),
         ({"C": np.nan}, ValueError, "`C`"),
         ({"C": np.inf}, ValueError, "`C`"),
-        ({"C": "big"}, TypeError, "`C`"),
+        ({"C": "big"}, ValueError, "`C`"),
         ({"v": -0.1}, ValueError, "v"),
         ({"v": 1.1}, ValueError, "v"),
         ({"p": 0.5}, ValueError, "p"),

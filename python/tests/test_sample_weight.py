@@ -27,6 +27,7 @@ def problem(Estimator, binary, regression):
     return binary if Estimator.__name__.endswith("Classifier") else regression
 
 
+@pytest.mark.filterwarnings("ignore:the relative change:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("Estimator", ALL)
 def test_zero_is_absence(Estimator, binary, regression):
     X, y = problem(Estimator, binary, regression)

@@ -22,6 +22,8 @@ ESTIMATORS.append(GMKLClassifier(loss="logistic"))
 
 # Some of the checks are on twenty rows of noise, where SMKL keeps no kernel and says so.
 @pytest.mark.filterwarnings("ignore:.*collapsed to a constant:UserWarning")
+# Gates learned with a loss that has kinks may run out of iterations on scikit-learn's random targets; they say so.
+@pytest.mark.filterwarnings("ignore:the relative change:sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
 def test_check_estimator(estimator, check):
     check(estimator)
@@ -57,4 +59,5 @@ def test_tags_follow_the_kernels():
     assert not raw.input_tags.pairwise and not raw.input_tags.three_d_array and raw.input_tags.dict
     assert ready.input_tags.pairwise and ready.input_tags.three_d_array and not ready.input_tags.dict
     for tags in (raw, ready):
-        assert tags.target_tags.required and not tags.input_tags.sparse and not tags.input_tags.allow_nan
+        assert tags.target_tags.required and not tags.input_tags.allow_nan
+    assert raw.input_tags.sparse and not ready.input_tags.sparse

@@ -1,6 +1,6 @@
 """Several classes: weights of each machine's own, or one weight vector for all.
 
-    python examples/python/several_classes.py [REPEATS]
+    python benchmarks/several_classes.py [REPEATS]
 
 Prints the tables of docs/guide/several-classes.md. `MERCER_DATA_DIR` (default ../shared/data) holds the sets:
 `glass/glass.csv` (UCI Glass, 214 rows, 9 columns, 6 classes) and `mfeat_digits/mfeat_6views.npz` (UCI Multiple Features, six

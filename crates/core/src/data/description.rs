@@ -25,9 +25,9 @@ use serde::Deserialize;
 use super::{
     Sparse, arff,
     array::{self, Array, Values},
-    csv::{Column, ColumnGroup, Extra, Table},
     fasta, libsvm,
     source::{self, Span},
+    table::{Column, ColumnGroup, Extra, Table, nearest},
 };
 use crate::{Error, Result};
 
@@ -244,7 +244,7 @@ fn array_part(path: &Path, wanted: Option<&str>, arrays: &[(String, Array)]) -> 
     };
     let Some((_, array)) = found else {
         let names: Vec<String> = arrays.iter().map(|(n, _)| n.clone()).collect();
-        let list = super::csv::nearest(wanted.unwrap_or_default(), &names);
+        let list = nearest(wanted.unwrap_or_default(), &names);
         let problem = wanted.map_or("holds several arrays".to_string(), |name| format!("has no array `{name}`"));
         return Err(Error::file(path, format!("{problem}; set `array` to one of {list}")));
     };

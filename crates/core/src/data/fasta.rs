@@ -3,8 +3,8 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
-    csv::{Column, Table},
     source::{self, Lines, shown},
+    table::{Column, Table},
 };
 use crate::{Error, Result};
 

@@ -4,8 +4,8 @@ use std::{io::BufRead, path::Path};
 
 use super::{
     Sparse,
-    csv::{Column, Table},
     source::{self, Lines, Span, shown},
+    table::{Column, Table},
 };
 use crate::{Error, Result};
 

@@ -17,6 +17,7 @@ mod rng;
 mod rows;
 mod sequences;
 mod sparse;
+mod table;
 
 pub use dataset::{Dataset, Target, View};
 pub use description::{read, read_rows};
@@ -27,3 +28,4 @@ pub use source::Span;
 pub use sparse::Sparse;
 pub(crate) use sparse::merged_sum;
 pub use standardize::Standardizer;
+pub(crate) use table::nearest;

@@ -6,7 +6,7 @@ use ::csv::{ReaderBuilder, StringRecord};
 
 pub use super::table::{Column, Table, TaskHint};
 use super::{
-    source,
+    source::{self, place_in},
     table::{Extra, first_repeated, number},
 };
 use crate::{Error, Result};
@@ -27,8 +27,7 @@ impl Table {
     pub fn parse(bytes: &[u8], delimiter: u8, source: &Path) -> Result<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|e| {
-            let line = line_at(bytes, e.valid_up_to());
-            Error::file(source, format!("line {line} is not valid UTF-8; save the file as UTF-8 text"))
+            Error::file(source, place_in(bytes, e.valid_up_to(), "not valid UTF-8; save the file as UTF-8 text"))
         })?;
 
         let (mut names, mut header, mut unnamed) = (Vec::new(), false, Vec::new());
@@ -59,8 +58,10 @@ impl Table {
             let problem = if header { "only a header, no rows of data" } else { "the file is empty" };
             return Err(Error::file(source, problem));
         }
-        if let Some(name) = first_repeated(&names) {
-            return Err(Error::file(source, format!("the header names two columns `{name}`; rename one of them")));
+        if let Some(j) = first_repeated(&names) {
+            let at = field_at(bytes, first_of_record(bytes, 0), delimiter, j);
+            let problem = format!("the header names two columns `{}`; rename one of them", names[j]);
+            return Err(Error::file(source, place_in(bytes, at, problem)));
         }
         let mut columns: Vec<Column> =
             numbers.into_iter().map(|n| n.map_or_else(|| Column::Text(Vec::new()), Column::Numeric)).collect();
@@ -93,23 +94,54 @@ fn each_record(text: &str, delimiter: u8, source: &Path, mut visit: impl FnMut(b
             && record.iter().any(|field| field.contains(['\n', '\r']))
             && text.get(start_of(&record)..).is_some_and(|rest| rest.matches('"').count() % 2 == 1);
         if open_quote || record.len() != expected {
-            let problem = if open_quote {
-                "opens a quote that is never closed".to_string()
+            let start = first_of_record(text.as_bytes(), start_of(&record));
+            let (at, problem) = if open_quote {
+                (quote_at(text.as_bytes(), start), "opens a quote that is never closed".to_string())
             } else {
-                format!("has {} fields where {expected} were expected", record.len())
+                let at = field_at(text.as_bytes(), start, delimiter, expected);
+                (at, format!("the row has {} fields where {expected} were expected", record.len()))
             };
-            return Err(Error::file(source, format!("line {} {problem}", line_at(text.as_bytes(), start_of(&record)))));
+            return Err(Error::file(source, place_in(text.as_bytes(), at, problem)));
         }
         visit(first, &record);
     }
     Ok(())
 }
 
-/// The line, from 1, of the first record at or after byte `at` (blank lines before it belong to no record).
-fn line_at(bytes: &[u8], at: usize) -> usize {
-    let blank = bytes[at..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
-    let lines = |end: u8| bytes[..at + blank].split(|&b| b == end).count();
-    lines(b'\n').max(lines(b'\r'))
+/// Where the record at or after byte `at` begins: blank lines before it belong to none.
+fn first_of_record(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count()
+}
+
+/// Where field `k`, from 0, of the record at byte `start` begins; where the record ends if it has no such field.
+fn field_at(bytes: &[u8], start: usize, delimiter: u8, k: usize) -> usize {
+    let (mut quoted, mut fields) = (false, 0);
+    for (at, &byte) in bytes.iter().enumerate().skip(start) {
+        match byte {
+            _ if fields == k => return at,
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' if !quoted => return at,
+            byte if byte == delimiter && !quoted => fields += 1,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+/// Where the quote opens that is still open at the end of the text. A doubled quote closes and opens again, at the same place.
+fn quote_at(bytes: &[u8], start: usize) -> usize {
+    let (mut opened, mut closed) = (None, None);
+    for at in (start..bytes.len()).filter(|&at| bytes[at] == b'"') {
+        match opened {
+            None if closed.is_some_and(|(_, end)| end + 1 == at) => opened = closed.map(|(from, _)| from),
+            None => opened = Some(at),
+            Some(from) => {
+                closed = Some((from, at));
+                opened = None;
+            }
+        }
+    }
+    opened.unwrap_or(start)
 }
 
 fn sniff(bytes: &[u8]) -> u8 {
@@ -168,15 +200,25 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_are_refused_with_the_line() {
+    fn broken_files_are_refused_with_line_and_column() {
         let read = |bytes: &[u8]| message(Table::parse(bytes, b',', Path::new("t.csv")));
-        assert_eq!(read(b"a,b\n\n1,2\n\n3\n"), "t.csv: line 5 has 1 fields where 2 were expected");
-        assert_eq!(read(b"a,b\r\n1,2\r\n1,2,3\r\n"), "t.csv: line 3 has 3 fields where 2 were expected");
-        assert_eq!(read(b"a,b\n1,x\n2,\"y\n3,z\n"), "t.csv: line 3 opens a quote that is never closed");
-        assert!(read(b"a,b\n1,2\n1,\xff\n").contains("line 3 is not valid UTF-8"));
+        assert_eq!(read(b"a,b\n\n1,2\n\n3\n"), "t.csv: line 5, column 2: the row has 1 fields where 2 were expected");
+        assert_eq!(
+            read(b"a,b\r\n1,2\r\n1,2,3\r\n"),
+            "t.csv: line 3, column 5: the row has 3 fields where 2 were expected"
+        );
+        // A line break within quotes does not end a row, and the next row is counted on.
+        assert_eq!(
+            read(b"a,b\n\"x\ny\",2\n1,\"2,3\",4\n"),
+            "t.csv: line 4, column 9: the row has 3 fields where 2 were expected"
+        );
+        assert_eq!(read(b"a,b\n1,x\n2,\"y\n3,z\n"), "t.csv: line 3, column 3: opens a quote that is never closed");
+        assert_eq!(read(b"a,b\n2,\"\"\"y\n3,z\n"), "t.csv: line 2, column 3: opens a quote that is never closed");
+        assert_eq!(read(b"a,b\n2,\"v\"\n3,\"z\nw"), "t.csv: line 3, column 3: opens a quote that is never closed");
+        assert!(read(b"a,b\n1,2\n1,\xff\n").contains("line 3, column 3: not valid UTF-8"));
         assert!(read(b"a,b\n").contains("no rows of data"));
         assert!(read(b"\xef\xbb\xbf\n\n").contains("is empty"));
-        assert!(read(b"a,b,a\n1,2,3\n").contains("two columns `a`"));
+        assert!(read(b"\na,b,a\n1,2,3\n").contains("line 2, column 5: the header names two columns `a`"));
     }
 
     #[test]

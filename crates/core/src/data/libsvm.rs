@@ -27,6 +27,8 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
     let mut labels = Labels::default();
     let mut row: Vec<(u32, f64)> = Vec::new();
     let mut at = 0;
+    // Where the last column was first seen.
+    let mut widest = 1;
     while rows.is_none_or(|r| at < r.last) {
         let wanted = rows.is_none_or(|r| r.contains(at));
         let parsed = match lines.next()? {
@@ -34,13 +36,18 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
             Some(line) => entries(line, &mut row).and_then(|content| match content {
                 Content::Nothing => Ok(false),
                 Content::Row(_) if !wanted => Ok(true),
-                Content::Row(label) => labels.push(label, features.rows()).map(|()| true).map_err(|e| (1, e)),
+                Content::Row(label) => {
+                    labels.push(label, features.rows()).map(|()| true).map_err(|e| (indent(line) + 1, e))
+                }
             }),
         };
         if !parsed.map_err(|(column, problem)| lines.error(column, problem))? {
             continue;
         }
         at += 1;
+        if row.last().is_some_and(|(c, _)| *c as usize >= features.cols()) {
+            widest = lines.number;
+        }
         if wanted {
             features.push_row(row.iter().copied());
         } else {
@@ -58,7 +65,8 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
         return Err(Error::file(source, "no row has an entry `column:value`; is this a LIBSVM file?"));
     }
     if features.cols() > WIDE.max(WIDE_PER_ENTRY * features.entries()) {
-        let problem = format!("column {} is far beyond the {} entries; renumber", features.cols(), features.entries());
+        let (columns, entries) = (features.cols(), features.entries());
+        let problem = format!("line {widest}: column {columns} is far beyond the {entries} entries; renumber");
         return Err(Error::file(source, problem));
     }
     let names = (1..=features.cols()).map(|j| format!("x{j}")).collect();
@@ -66,6 +74,11 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
     let mut table = Table::from_sparse(labels.column().map(|c| (LABEL.to_string(), c)), names, features, source)?;
     table.extra.places = places;
     Ok(table)
+}
+
+/// Bytes of white space before the text.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 enum Content<'a> {

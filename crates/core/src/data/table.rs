@@ -101,8 +101,8 @@ impl Table {
             let problem = if n_rows == 0 { "no rows of data" } else { "its columns differ in length" };
             return Err(Error::file(source, problem));
         }
-        if let Some(name) = first_repeated(&names) {
-            return Err(Error::file(source, format!("two columns are called `{name}`; rename one of them")));
+        if let Some(j) = first_repeated(&names) {
+            return Err(Error::file(source, format!("two columns are called `{}`; rename one of them", names[j])));
         }
         Ok(Self { names, columns, n_rows, header: true, unnamed: Vec::new(), extra: Extra::default() })
     }
@@ -197,8 +197,8 @@ impl Table {
                 "remove it from one of the two",
             ));
         }
-        if let Some(j) = first_repeated(&chosen) {
-            let what = format!("column `{}`", self.name(*j));
+        if let Some(k) = first_repeated(&chosen) {
+            let what = format!("column `{}`", self.name(chosen[k]));
             return Err(Error::data(what, "is named twice as a feature", "name each column once"));
         }
         self.features(&chosen)
@@ -442,9 +442,10 @@ fn few_integers(values: &[f64]) -> bool {
     (2..=10).contains(&distinct.len())
 }
 
-pub(super) fn first_repeated<T: Eq + std::hash::Hash>(items: &[T]) -> Option<&T> {
+/// Where an item stands for the second time.
+pub(super) fn first_repeated<T: Eq + std::hash::Hash>(items: &[T]) -> Option<usize> {
     let mut seen = std::collections::HashSet::new();
-    items.iter().find(|item| !seen.insert(*item))
+    items.iter().position(|item| !seen.insert(item))
 }
 
 #[cfg(test)]

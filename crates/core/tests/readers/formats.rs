@@ -32,6 +32,8 @@ fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
         ("1 3:nan\n", "line 1, column 5: expected a finite number, found `nan`"),
         ("1 a:1\n", "line 1, column 3: expected a column number, found `a`"),
         ("1 1:1\n2:3\n", "line 2, column 1: this row has no label"),
+        ("1 1:1\n  2:3\n", "line 2, column 3: this row has no label"),
+        ("1 1:1\n1 4000000000:1\n1 2:1\n", "line 2: column 4000000000 is far beyond"),
         ("1 99999999:1\n", "far beyond"),
         ("1\n2\n", "is this a LIBSVM file?"),
         ("\n# nothing\n", "no rows"),
@@ -64,7 +66,8 @@ fn fasta_reads_labels_of_headers() {
         ("ACG\n", "line 1, column 1: expected `>`"),
         (">a\n>b\nA\n", "line 2, column 1: the record before (line 1) has no sequence"),
         (">a\nAC7\n", "line 2, column 3: `7` is no letter"),
-        (">a\nA\n>b\n", "line 3: the last record"),
+        (">a\n  AC7\n", "line 2, column 5: `7` is no letter"),
+        (">a\nA\n>b\n", "line 3, column 1: the last record"),
         ("> \nA\n", "line 1, column 2: a header needs a name"),
         ("", "holds no sequence"),
     ] {
@@ -83,8 +86,19 @@ fn arff_has_kinds_missing_values_and_sparse_rows() {
     assert_eq!(texts(&t, "kind"), ["red", "dark blue", "dark blue", "red"]);
     assert_eq!(texts(&t, "note"), ["x, y", "?", "0", "0"]);
     for (text, part) in [
-        ("@attribute a numeric\n@data\n1,2\n", "line 3, column 1: has 2 values where 1 attributes"),
+        ("@attribute a numeric\n@data\n1,2\n", "line 3, column 3: has 2 values where 1 attributes"),
         ("@attribute a numeric\n@data\nx\n", "line 3, column 1: attribute `a` is numeric, found `x`"),
+        (
+            "@attribute a numeric\n@attribute b real\n@data\n1, 2\n3, y\n",
+            "line 5, column 4: attribute `b` is numeric, found `y`",
+        ),
+        (
+            "@attribute a numeric\n@attribute b {u,v}\n@data\n1,w\n",
+            "line 4, column 3: `w` is no value of attribute `b`",
+        ),
+        ("@attribute a numeric\n@attribute b real\n@data\n{0 1, 1 z}\n", "line 4, column 9: attribute `b` is numeric"),
+        ("@attribute a numeric\n@attribute b real\n@data\n1\n", "line 4, column 2: has 1 values where 2"),
+        ("@attribute a numeric\n@attribute a real\n", "line 2, column 12: two attributes are called `a`"),
         ("@attribute a {u,v}\n@data\nw\n", "`w` is no value of attribute `a`"),
         ("@attribute a blob\n", "line 1, column 14: expected numeric"),
         ("@attribute a {u\n", "line 1, column 16: expected `,` or `}`"),

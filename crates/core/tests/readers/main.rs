@@ -19,6 +19,8 @@ use mercer::{
     train, train_precomputed,
 };
 
+use mercer_testkit::naive_kernel;
+
 fn message<T>(result: Result<T>) -> String {
     result.err().map(|e| e.to_string()).expect("an error")
 }
@@ -116,7 +118,7 @@ fn descriptions_join_files_by_id_or_by_row() {
         ("[[view]]\nname = \"v\"\nfile = \"nowhere.csv\"\n", "nowhere.csv"),
         (
             "[labels]\nfile = \"labels.csv\"\n[[view]]\nname = \"v\"\nfile = \"left.csv\"\n",
-            "has 4 rows where 3 were expected",
+            "line 4, column 8: view `v` has 4 rows where 3 were expected",
         ),
         (
             "id = \"id\"\n[labels]\nfile = \"labels.csv\"\n[[view]]\nname = \"v\"\nfile = \"right.svm\"\n",
@@ -125,9 +127,13 @@ fn descriptions_join_files_by_id_or_by_row() {
         ("id = \"key\"\n[[view]]\nname = \"v\"\nfile = \"left.csv\"\n", "no file has the id column `key`"),
         (
             "[[view]]\nname = \"v\"\nfile = \"left.csv\"\n[[view]]\nname = \"v\"\nfile = \"left.csv\"\n",
-            "two views have one name",
+            "line 5, column 8: two views have one name",
         ),
         ("[[view]]\nname = \"v\"\nfile = \"left.csv\"\narray = \"a\"\n", "has no named arrays"),
+        (
+            "[[view]]\nname = \"v\"\nfile = \"left.csv\"\nids = \"a\"\n",
+            "line 2, column 8: view `v` has `ids` and is no Gram",
+        ),
     ] {
         let e = message(read(text));
         assert!(e.contains(part), "{text}: {e}");
@@ -135,6 +141,49 @@ fn descriptions_join_files_by_id_or_by_row() {
     write("left.csv", "id,u\na,1\na,2\n");
     let twice = "id = \"id\"\n[labels]\nfile = \"labels.csv\"\n[[view]]\nname = \"v\"\nfile = \"left.csv\"\n";
     assert!(message(read(twice)).contains("two rows with id `a`"));
+}
+
+/// A Gram matrix whose rows come in another order, with rows of its own, joined on ids beside a CSV.
+#[test]
+fn gram_matrices_are_joined_on_ids() {
+    let at = folder("gram_ids");
+    let write = |name: &str, text: &str| std::fs::write(at.join(name), text).unwrap();
+    let read = || data::read(&at.join("data.toml"));
+    let x = normal(20, 2, 5);
+    let value = |i: usize, j: usize| naive_kernel(Function::Rbf { width: 1.0 }, x.row(i), x.row(j));
+    // Row i of the table is point i; the matrix has them backwards, and points 16 to 19 that the table lacks.
+    let order: Vec<usize> = (0..20).rev().collect();
+    let matrix = |order: &[usize]| -> String {
+        let row = |i: &usize| order.iter().map(|j| value(*i, *j).to_string()).collect::<Vec<_>>().join(" ") + "\n";
+        order.iter().map(row).collect()
+    };
+    let names = |order: &[usize]| order.iter().map(|i| format!("p{i}\n")).collect::<String>();
+    let labels: String = (0..16).map(|i| format!("p{i},{}\n", if x[(i, 0)] > 0.0 { "u" } else { "v" })).collect();
+    write("labels.csv", &format!("id,y\n{labels}"));
+    write("k.txt", &matrix(&order));
+    write("names.txt", &names(&order));
+    write(
+        "data.toml",
+        "target = \"y\"\nid = \"id\"\n[labels]\nfile = \"labels.csv\"\n[[view]]\nname = \"k\"\nfile = \"k.txt\"\ngram = true\nids = \"names.txt\"\n",
+    );
+    let table = read().unwrap();
+    assert!(table.notes()[0].contains("view `k`: 4 rows have ids that no other row has"), "{:?}", table.notes());
+    let data = table.dataset(&["y"], None).unwrap();
+    let got = data.rows().gather(&(0..16).collect::<Vec<_>>(), &[]);
+    for i in 0..16 {
+        assert!((0..16).all(|j| (got.numbers()[(i, j)] - value(i, j)).abs() < 1e-15), "row {i}");
+    }
+    // Rows that the matrix lacks lack the view.
+    let some: Vec<usize> = order.iter().copied().filter(|i| ![3, 7].contains(i)).collect();
+    write("k.txt", &matrix(&some));
+    write("names.txt", &names(&some));
+    let table = read().unwrap();
+    let data = table.dataset(&["y"], None).unwrap();
+    let target = table.target("y", TaskHint::Auto).unwrap();
+    let e = message(train(&data, &target, None, &spec("precomputed(k)"), &mut Silent));
+    assert!(e.contains("view `k`: 2 of 16 rows have nothing in it, the first is row 4"), "{e}");
+    write("names.txt", "p1\n");
+    assert!(message(read()).contains("names.txt: names 1 rows where the matrix has 18"));
 }
 
 fn spec(kernels: &str) -> TrainSpec {

@@ -50,6 +50,10 @@ impl Observer for Relay {
             // The caller may have left; then the flag is set too.
             let _ = records.send(Event::Iteration(*record));
         }
+        self.on_pause()
+    }
+
+    fn on_pause(&mut self) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

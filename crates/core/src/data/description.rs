@@ -34,11 +34,35 @@ use crate::{Error, Result};
 /// Reads a file of any known format: delimited text, LIBSVM text, npy, npz, mat, ARFF, FASTA, or a data description (`.toml`). The
 /// format is told by the extension below `.gz` and `.zst`, else by the first bytes.
 pub fn read(path: &Path) -> Result<Table> {
-    let extension = source::extension(path);
-    match extension.as_str() {
+    read_within(path, None, None)
+}
+
+/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are never held.
+pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
+    read_within(path, Some(rows), None)
+}
+
+/// All or some rows of a file whose rows may take `memory` bytes at most, half the machine's where that is left open. Sparse rows are
+/// refused as soon as they do not fit, other files before they are read on.
+pub fn read_within(path: &Path, rows: Option<Span>, memory: Option<u64>) -> Result<Table> {
+    let memory = memory.unwrap_or_else(|| source::machine_memory().unwrap_or(8 << 30) / 2);
+    if is_libsvm_file(path)? {
+        return libsvm::read(path, rows, memory);
+    }
+    let table = read_whole(path)?;
+    let Some(rows) = rows else { return Ok(table) };
+    if rows.first > table.n_rows() {
+        let got = format!("{}-{}", rows.first, rows.last);
+        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), got));
+    }
+    Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
+}
+
+/// Any format but LIBSVM text.
+fn read_whole(path: &Path) -> Result<Table> {
+    match source::extension(path).as_str() {
         "toml" => return description(path),
         "npy" | "npz" | "mat" => return from_arrays(array::read(path)?, path),
-        "svm" | "libsvm" | "svmlight" => return libsvm::read(path, None),
         "arff" => return arff::read(path),
         "fa" | "fasta" | "fna" | "faa" => return fasta::read(path),
         "csv" | "tsv" | "tab" => return Table::read(path),
@@ -53,28 +77,15 @@ pub fn read(path: &Path) -> Result<Table> {
     match start {
         [0x93, b'N', b'U', b'M', ..] => from_arrays(array::read(path)?, path),
         [b'>', ..] => fasta::read(path),
-        _ if is_libsvm(start) => libsvm::read(path, None),
         _ => Table::read(path),
     }
-}
-
-/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are never held.
-pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
-    if is_libsvm_file(path)? {
-        return libsvm::read(path, Some(rows));
-    }
-    let table = read(path)?;
-    if rows.first > table.n_rows() {
-        let got = format!("{}-{}", rows.first, rows.last);
-        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), got));
-    }
-    Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
 }
 
 fn is_libsvm_file(path: &Path) -> Result<bool> {
     Ok(match source::extension(path).as_str() {
         "svm" | "libsvm" | "svmlight" => true,
-        "toml" | "npy" | "npz" | "mat" | "arff" | "fa" | "fasta" | "fna" | "faa" | "csv" | "tsv" | "tab" => false,
+        "toml" | "npy" | "npz" | "mat" | "arff" | "fa" | "fasta" | "fna" | "faa" | "csv" | "tsv" | "tab"
+        | "parquet" => false,
         _ => is_libsvm(source::open(path)?.fill_buf().map_err(|e| Error::file(path, e))?),
     })
 }

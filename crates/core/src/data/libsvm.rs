@@ -15,13 +15,17 @@ pub const LABEL: &str = "label";
 const WIDE: usize = 1 << 20;
 const WIDE_PER_ENTRY: usize = 16;
 
-/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held.
-pub fn read(path: &Path, rows: Option<Span>) -> Result<Table> {
-    parse(source::open(path)?, rows, path)
+/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held, in `memory` bytes at most.
+pub fn read(path: &Path, rows: Option<Span>, memory: u64) -> Result<Table> {
+    parse_within(source::open(path)?, rows, memory, path)
 }
 
 /// Reads text; `source` is what errors call it. Nothing is read beyond the last of `rows`.
 pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<Table> {
+    parse_within(input, rows, u64::MAX, source)
+}
+
+fn parse_within(input: impl BufRead, rows: Option<Span>, memory: u64, source: &Path) -> Result<Table> {
     let mut lines = Lines::new(input, source);
     let mut features = Sparse::new(0);
     let mut labels = Labels::default();
@@ -50,6 +54,12 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
         }
         if wanted {
             features.push_row(row.iter().copied());
+            if features.bytes() > memory {
+                let what = format!("{}: the first {} rows", source.display(), features.rows());
+                let remedy = "read some of the rows (`--rows 1-100000`, or `--rows 1-9000000:100` for every hundredth) or raise \
+                              the budget (`--memory`)";
+                return Err(Error::memory(what, features.bytes(), memory, remedy));
+            }
         } else {
             // Columns count whether or not their row is used.
             features.widen(row.last().map_or(0, |(c, _)| *c as usize + 1));

@@ -20,7 +20,7 @@ mod sparse;
 mod table;
 
 pub use dataset::{Dataset, Target, View};
-pub use description::{read, read_rows};
+pub use description::{read, read_rows, read_within};
 pub use rng::Rng;
 pub use rows::{Missing, Rows};
 pub use sequences::Sequences;

@@ -54,21 +54,8 @@ impl Budget {
         if need <= self.bytes {
             return Ok(());
         }
-        let (need, budget) = (human_bytes(need), human_bytes(self.bytes));
-        Err(Error::Memory { what: what.into(), need, budget, remedy: remedy.into() })
+        Err(Error::memory(what, need, self.bytes, remedy))
     }
-}
-
-/// 12.3 MiB.
-pub fn human_bytes(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if value < 1024.0 {
-            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") };
-        }
-        value /= 1024.0;
-    }
-    format!("{value:.1} TiB")
 }
 
 /// What the stored terms depend on besides the data.

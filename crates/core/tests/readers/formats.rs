@@ -52,6 +52,20 @@ fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
 }
 
 #[test]
+fn sparse_rows_stay_within_a_budget() {
+    let path = folder("libsvm_budget").join("d.svm");
+    let line = |i: usize| format!("1 {}:1 {}:2\n", i % 7 + 1, i % 5 + 8);
+    std::fs::write(&path, (0..1000).map(line).collect::<String>()).unwrap();
+    // 12 bytes an entry, 8 a row.
+    let need = 1000 * (2 * 12 + 8) + 8;
+    assert_eq!(data::read_within(&path, None, Some(need)).unwrap().n_rows(), 1000);
+    let e = message(data::read_within(&path, None, Some(need - 1)));
+    assert!(e.contains("the first 1000 rows needs 31.3 KiB") && e.contains("`--rows 1-100000`"), "{e}");
+    let some = Span { first: 1, last: 1000, step: 10 };
+    assert_eq!(data::read_within(&path, Some(some), Some(need / 5)).unwrap().n_rows(), 100);
+}
+
+#[test]
 fn fasta_reads_labels_of_headers() {
     let read = |text: &str| fasta::parse(text.as_bytes(), here());
     let t = read(">a label=EI x=1\nACG\nTT\n\n>b x=2 label=IE\n ac gt \n").unwrap();

@@ -55,7 +55,7 @@ fn parse_within(input: impl BufRead, rows: Option<Span>, memory: u64, source: &P
         if wanted {
             features.push_row(row.iter().copied());
             if features.bytes() > memory {
-                let what = format!("{}: the first {} rows", source.display(), features.rows());
+                let what = format!("{}: the part up to row {}", source.display(), features.rows());
                 let remedy = "read some of the rows (`--rows 1-100000`, or `--rows 1-9000000:100` for every hundredth) or raise \
                               the budget (`--memory`)";
                 return Err(Error::memory(what, features.bytes(), memory, remedy));

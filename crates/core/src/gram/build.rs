@@ -175,9 +175,10 @@ pub(super) struct Built {
 
 impl BuildOptions {
     fn rank_limit(&self, n: usize) -> RankLimit {
-        // A factor of rank n/3 takes two thirds of the room of a packed triangle.
+        // A factor of rank n/3 takes two thirds of the room of a packed triangle. One that would not fit is given up before it is there.
         let max_rank = if self.storage == Storage::LowRank { n } else { n / 3 };
-        RankLimit { tolerance: self.rank_tolerance, max_rank }
+        let room = self.budget.bytes / (size_of::<f64>() * n.max(1)) as u64;
+        RankLimit { tolerance: self.rank_tolerance, max_rank: max_rank.min(usize::try_from(room).unwrap_or(max_rank)) }
     }
 
     fn may_factor(&self) -> bool {

@@ -60,7 +60,7 @@ fn sparse_rows_stay_within_a_budget() {
     let need = 1000 * (2 * 12 + 8) + 8;
     assert_eq!(data::read_within(&path, None, Some(need)).unwrap().n_rows(), 1000);
     let e = message(data::read_within(&path, None, Some(need - 1)));
-    assert!(e.contains("the first 1000 rows needs 31.3 KiB") && e.contains("`--rows 1-100000`"), "{e}");
+    assert!(e.contains("the part up to row 1000 needs 31.3 KiB") && e.contains("`--rows 1-100000`"), "{e}");
     let some = Span { first: 1, last: 1000, step: 10 };
     assert_eq!(data::read_within(&path, Some(some), Some(need / 5)).unwrap().n_rows(), 100);
 }

@@ -11,8 +11,8 @@ use mercer::{
         self, Dataset, Missing, Rng, Rows, Sparse, Target, View,
         csv::{Column, Table, TaskHint},
     },
-    gram::Stack,
-    kernels::{Function, Indefinite, Normalize},
+    gram::{Budget, BuildOptions, GramSet, Stack, Storage},
+    kernels::{Function, Indefinite, Normalize, language},
     linalg::Matrix,
     methods::{LossName, MethodSpec, Source, grid_search},
     trace::Silent,
@@ -40,6 +40,10 @@ fn folder(test: &str) -> PathBuf {
 fn normal(rows: usize, cols: usize, seed: u64) -> Matrix {
     let mut rng = Rng::new(seed);
     Matrix::new(rows, cols, (0..rows * cols).map(|_| rng.normal()).collect()).unwrap()
+}
+
+fn names(count: usize) -> Vec<String> {
+    (1..=count).map(|j| format!("x{j}")).collect()
 }
 
 fn signs(x: &Matrix) -> Target {
@@ -231,6 +235,27 @@ fn sparse_columns_are_columns() {
     let model = train(&sparse(&x), &y, None, &spec("rbf(1)"), &mut Silent).unwrap();
     let plain = train(&dense(&x), &y, None, &TrainSpec { standardize: false, ..spec("rbf(1)") }, &mut Silent).unwrap();
     close(&model.decision(&dense(&new)).unwrap(), &plain.decision(&dense(&new)).unwrap(), 1e-6);
+}
+
+#[test]
+fn a_factor_beyond_the_budget_is_given_up_before_it_is_made() {
+    let (n, d) = (300, 90);
+    let data = Dataset::from_rows(Rows::default().with_sparse(Sparse::from_dense(&normal(n, d, 7))).unwrap(), names(d))
+        .unwrap();
+    let bank = language::parse("linear").unwrap().resolve(&data).unwrap();
+    let built = |bytes: u64| {
+        let options = BuildOptions {
+            normalize: Normalize::None,
+            storage: Storage::Auto,
+            rank_tolerance: 1e-12,
+            budget: Budget { bytes },
+        };
+        GramSet::from_rows(data.rows(), &bank, &options).map(|grams| grams.bytes())
+    };
+    let (factor, triangle) = ((8 * n * d) as u64, (4 * n * (n + 1) / 2) as u64);
+    assert_eq!(built(1 << 30).unwrap(), factor);
+    assert_eq!(built(factor - 1).unwrap(), triangle);
+    assert!(message(built(triangle - 1)).contains("storing 1 kernels of 300 samples needs"));
 }
 
 /// The table with a view `k` of kernel values against `base`.

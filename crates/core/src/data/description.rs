@@ -359,6 +359,7 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
     if let Some(l) = labels {
         columns.extend(l.columns);
     }
+    extra.aside = columns.iter().map(|(name, _)| name.clone()).collect();
     let mut sparse: Vec<(Sparse, usize)> = Vec::new();
     let mut groups_of_sparse = Vec::new();
     for (view, part) in told.view.iter().zip(parts) {
@@ -437,7 +438,6 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
     }
     let mut table = Table::from_columns(columns, path)?;
     table.extra = extra;
-    table.extra.ids = ids.is_some().then(|| told.id.clone().unwrap_or_else(|| "id".into()));
     Ok(table)
 }
 

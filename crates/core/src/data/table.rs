@@ -51,8 +51,8 @@ pub(super) struct Extra {
     pub target: Option<String>,
     /// The bank to use, if the file says so.
     pub kernels: Option<String>,
-    /// The column of row names, which is never a feature.
-    pub ids: Option<String>,
+    /// Columns that are never features: row names, and what a file of labels holds.
+    pub aside: Vec<String>,
     /// What was done while reading that the user should know.
     pub notes: Vec<String>,
     /// Where each row stood in the file, if some were left out: its place among the columns of kernel values.
@@ -175,9 +175,9 @@ impl Table {
 
     /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
     pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
-        let ids = self.extra.ids.as_deref();
+        let aside = self.extra.aside.iter().map(String::as_str);
         let excluded: Vec<usize> =
-            exclude.iter().copied().chain(ids).map(|key| self.index(key)).collect::<Result<_>>()?;
+            exclude.iter().copied().chain(aside).map(|key| self.index(key)).collect::<Result<_>>()?;
         let Some(only) = only else {
             let chosen: Vec<usize> = (0..self.width()).filter(|j| !excluded.contains(j)).collect();
             if let Some(j) = chosen.iter().find(|j| self.unnamed.contains(j)) {

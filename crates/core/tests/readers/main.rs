@@ -114,6 +114,8 @@ fn descriptions_join_files_by_id_or_by_row() {
     let data = table.dataset(&["y", "id"], None).unwrap();
     assert_eq!((data.columns(), data.len()), (&["r.x1".to_string(), "r.x2".into()][..], 3));
     assert_eq!(table.target("y", TaskHint::Auto).unwrap().len(), 3);
+    // What else the file of labels holds is no feature.
+    assert_eq!(table.dataset(&["y"], None).unwrap().columns(), ["r.x1", "r.x2"]);
 
     for (text, part) in [
         ("target = 3\n", "line 1, column 10"),

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _input, _mercer, _params
 from mercer._gram import computed
+from mercer._input import Answers
 from mercer.kernels import Kernel, Precomputed, to_parts, to_text
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class MKLBase(BaseEstimator):
         """The method and its own parameters, in the core's words."""
         raise NotImplementedError
 
-    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[Answers, dict[str, Any]]:
         """What the native `fit` is told about y, and what is added to its request."""
         raise NotImplementedError
 
@@ -89,22 +90,16 @@ class MKLBase(BaseEstimator):
         else:
             names, stack = computed(parts, X, X, self.n_jobs)
             data = _input.read_computed(self, X, stack, y, sample_weight, numeric=numeric)
-        target, extra = self._target(data.y, data.weight)
-        told: dict[str, Any] = {
-            **target,
-            "spec": json.dumps(request | extra),
-            "sample_weight": data.weight,
-            "n_threads": _params.n_threads(self.n_jobs),
-            "callback": self._progress(),
+        answers, extra = self._target(data.y, data.weight)
+        model = _mercer.fit(
+            data.X,
+            answers,
+            spec=json.dumps(request | extra),
+            sample_weight=data.weight,
+            n_threads=_params.n_threads(self.n_jobs),
+            callback=self._progress(),
             **self._given(X, data),
-        }
-        if precomputed or parts is not None:
-            model = _mercer.fit_precomputed(data.X, **told)
-        else:
-            extras = data.extras.told()
-            model = _mercer.fit(
-                data.X, columns=data.columns, views=data.views or [], texts=data.texts, extras=extras, **told
-            )
+        )
         self._adopt(model)
         if parts is not None:
             self.kernel_names_, self._train_rows = names, X
@@ -193,23 +188,21 @@ class MKLBase(BaseEstimator):
         self.C_ = info["spec"]["c"]
 
     def _rows(self, X: Any) -> dict[str, Any]:
-        """New rows as the native model takes them: a table, or kernel values (`block`)."""
+        """New rows as the native model takes them, features or kernel values, and the number of threads."""
         check_is_fitted(self, "_model")
-        told = {"n_threads": _params.n_threads(self.n_jobs)}
+        told: dict[str, Any] = {"n_threads": _params.n_threads(self.n_jobs)}
         parts = to_parts(self.kernels)
         if parts is not None and hasattr(self, "_train_rows"):
             _, stack = computed(parts, X, self._train_rows, self.n_jobs)
-            return told | {"block": _input.finite(stack)}
+            return told | {"rows": _input.finite(stack)}
         if self._input_kind == "precomputed":
-            return told | {"block": _input.read_block(self, X)}
-        rows, texts, views, extras = _input.read_features(self, X)
-        columns = self._columns[: len(self._columns) - self._n_texts]
-        return told | {"x": rows, "columns": columns, "texts": texts, "views": views, "extras": extras.told()}
+            return told | {"rows": _input.read_block(self, X)}
+        return told | {"rows": _input.read_features(self, X)}
 
     def _decision(self, X: Any) -> np.ndarray:
         """Decision values, (rows, machines)."""
         rows = self._rows(X)
-        return self._model.decision_precomputed(**rows) if "block" in rows else self._model.decision(**rows)
+        return self._model.decision(**rows)
 
     def _machine_labels(self) -> list[Any]:
         """Column heads for one column per weight vector."""
@@ -271,16 +264,16 @@ class MKLClassifier(ClassifierMixin, MKLBase):
             "shared_weights": _params.flag("shared_weights", self.shared_weights),
         }
 
-    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[Answers, dict[str, Any]]:
         check_classification_targets(y)
         classes = np.unique(y if weight is None else y[weight > 0])
         if len(classes) < 2:
             raise ValueError(f"y has one class, {classes[0]!r}; a classifier needs at least two classes")
         # A label left out of `classes` has weight zero, so that its code does not matter.
-        codes = np.searchsorted(classes, y).clip(max=len(classes) - 1).astype(np.int64)
+        codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
         self.classes_ = classes
         factors = _params.class_weights(self.class_weight, list(classes))
-        return {"codes": codes, "class_names": [str(c) for c in classes]}, {"class_weight": factors}
+        return Answers.classes(codes, classes), {"class_weight": factors}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n,) for two classes, positive for ``classes_[1]``; else (n, K), largest where predicted.
@@ -340,9 +333,9 @@ class MKLRegressor(RegressorMixin, MKLBase):
         self._fit(X, y, sample_weight, numeric=True)
         return self
 
-    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[Answers, dict[str, Any]]:
         epsilon = None if self.epsilon is None else _params.number("epsilon", self.epsilon)
-        return {"values": np.ascontiguousarray(y, dtype=np.float64)}, {"epsilon": epsilon}
+        return Answers.numbers(y), {"epsilon": epsilon}
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values."""

@@ -81,23 +81,18 @@ def diagnose(
     )
     y = np.asarray(y)
     names = None
-    target: dict[str, Any] = {}
     if type_of_target(y) == "continuous":
-        target["values"] = np.ascontiguousarray(y, dtype=np.float64)
+        answers = _input.Answers.numbers(y)
     else:
         classes, codes = np.unique(y, return_inverse=True)
-        target |= {"codes": codes.astype(np.int64), "class_names": [str(c) for c in classes]}
-    threads = _params.n_threads(n_jobs)
+        answers = _input.Answers.classes(codes, classes)
     if ready or parts:
         if parts:
             names, X = computed(parts, X, X, n_jobs)
-        stack = _input.stack(np.asarray(X, dtype=np.float64))
-        told = _mercer.diagnose_precomputed(_input.finite(stack), spec=spec, n_threads=threads, **target)
+        rows: Any = _input.finite(_input.stack(np.asarray(X, dtype=np.float64)))
     else:
-        rows, columns, views, texts = _input.read_table(X)
-        told = _mercer.diagnose(
-            rows, spec=spec, columns=columns, views=views or [], texts=texts, n_threads=threads, **target
-        )
+        rows = _input.read_table(X)
+    told = _mercer.diagnose(rows, answers, spec=spec, n_threads=_params.n_threads(n_jobs))
     found = json.loads(told)
     columns_of = {key: [kernel[key] for kernel in found["kernels"]] for key in found["kernels"][0]}
     return Diagnosis(

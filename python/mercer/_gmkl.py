@@ -93,7 +93,7 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     verbose : int, default=0
         Above 0, a line per iteration.
     memory : int, str or None, default=None
-        Memory budget for kernel matrices in bytes, or a text such as "4GB"; None is half the machine's memory.
+        Memory budget for kernel matrices in bytes, or a text such as "4G" (4·2³⁰); None is half the machine's memory.
 
     Attributes
     ----------

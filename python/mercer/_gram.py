@@ -37,27 +37,20 @@ def values(
 ) -> tuple[list[str], np.ndarray]:
     """Kernel names and values, (n, m, M)."""
     scale = _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none"
-    rows, columns, views, texts = _input.read_table(X)
-    base = base_columns = None
-    base_texts: _input.Texts = []
-    if Z is not None:
-        base, base_columns, _, base_texts = _input.read_table(Z)
-        same_texts = [name for name, _ in texts] == [name for name, _ in base_texts]
-        if base.shape[1] != rows.shape[1] or (columns and base_columns and columns != base_columns) or not same_texts:
+    rows = _input.read_table(X)
+    base = None if Z is None else _input.read_table(Z)
+    if base is not None:
+        columns, others = rows.columns, base.columns
+        same_texts = rows.text_names() == base.text_names()
+        same_columns = not columns or not others or columns == others
+        if base.numbers.shape[1] != rows.numbers.shape[1] or not same_columns or not same_texts:
             raise ValueError(
-                f"X and Z must have the same columns, got {columns or rows.shape} and {base_columns or base.shape}"
+                "X and Z must have the same columns, got "
+                f"{columns or rows.numbers.shape} and {others or base.numbers.shape}"
             )
-    return _mercer.gram(
-        rows,
-        told,
-        z=base,
-        columns=columns or base_columns,
-        views=views or [],
-        texts=texts,
-        z_texts=base_texts,
-        normalize=scale,
-        n_threads=_params.n_threads(n_jobs),
-    )
+        rows.columns = base.columns = columns or others
+        base.views = rows.views
+    return _mercer.gram(rows, told, z=base, normalize=scale, n_threads=_params.n_threads(n_jobs))
 
 
 def computed(parts: list[str | Callable], X: Any, Z: Any, n_jobs: int | None) -> tuple[list[str], np.ndarray]:

@@ -34,42 +34,60 @@ class GramView:
 
 
 @dataclass
-class Extras:
-    """What only some data have; the native half takes it as a dict."""
+class Rows:
+    """Rows of features, as the native half reads them."""
 
+    numbers: np.ndarray
+    #: Names of the columns of numbers, or None for an array.
+    columns: list[str] | None = None
+    #: (name, first column, one past the last).
+    views: list[tuple[str, int, int]] = field(default_factory=list)
+    #: Sequences beside the numbers.
+    texts: Texts = field(default_factory=list)
+    #: Views of ready-made kernel values.
     grams: list[str] = field(default_factory=list)
     #: Views with the rows that have nothing in them.
     absent: list[tuple[str, list[int]]] = field(default_factory=list)
-    #: Number of columns, row starts, columns, values.
+    #: Sparse columns after the others: number of columns, row starts, columns, values.
     sparse: tuple[int, list[int], list[int], list[float]] | None = None
 
-    def told(self) -> dict[str, Any]:
-        """As the native half reads it."""
-        return {"grams": self.grams, "absent": self.absent, "sparse": self.sparse}
+    def text_names(self) -> list[str]:
+        """Names of the columns of text."""
+        return [name for name, _ in self.texts]
+
+
+@dataclass
+class Answers:
+    """What is to be learned, as the native half reads it: codes of classes with their names, or values."""
+
+    codes: np.ndarray | None = None
+    class_names: list[str] = field(default_factory=list)
+    values: np.ndarray | None = None
+
+    @classmethod
+    def classes(cls, codes: np.ndarray, labels: Any) -> Answers:
+        """Classes, by their positions among the labels."""
+        return cls(codes=codes.astype(np.int64), class_names=[str(label) for label in labels])
+
+    @classmethod
+    def numbers(cls, y: np.ndarray) -> Answers:
+        """Values."""
+        return cls(values=np.ascontiguousarray(y, dtype=np.float64))
 
 
 @dataclass
 class Training:
     """Checked training data."""
 
-    X: np.ndarray
+    #: Rows, or kernel values with the kernel axis last.
+    X: Rows | np.ndarray
     y: np.ndarray
     #: One per row, or None.
     weight: np.ndarray | None
-    #: Names of the numeric columns, or None for an array.
-    columns: list[str] | None = None
-    #: (name, first column, one past the last).
-    views: list[tuple[str, int, int]] | None = None
-    #: Sequences beside the numbers.
-    texts: Texts = field(default_factory=list)
-    extras: Extras = field(default_factory=Extras)
 
 
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
     """Checks X and y together and sets `n_features_in_` and `feature_names_in_` on the estimator."""
-    columns = views = None
-    texts: Texts = []
-    extras = Extras()
     X = _grouped(X)
     rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
@@ -77,24 +95,28 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
         X = stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")
-    elif _is_views(X) or _has_text(X):
-        X, columns, views, texts = _join(X, extras) if _is_views(X) else _split(X)
-        X, y = check_X_y(X, y, estimator=estimator, **rules, **_TABLE, ensure_min_features=0 if texts else 1)
-        estimator.n_features_in_ = X.shape[1] + len(texts)
-        estimator.feature_names_in_ = np.asarray([*columns, *(name for name, _ in texts)], dtype=object)
+        return Training(X, y, _weights(sample_weight, X.shape[0]))
+    if _is_views(X) or _has_text(X):
+        rows = _join(X) if _is_views(X) else _split(X)
+        rows.numbers, y = check_X_y(
+            rows.numbers, y, estimator=estimator, **rules, **_TABLE, ensure_min_features=0 if rows.texts else 1
+        )
+        names = [*(rows.columns or []), *rows.text_names()]
+        estimator.n_features_in_ = len(names)
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
     elif issparse(X):
         X, y = validate_data(estimator, X, y, **rules, **_SPARSE)
-        X, extras.sparse = _sparse(X)
+        rows = _sparse(X)
     else:
         _refuse_odd_columns(X)
         X, y = validate_data(estimator, X, y, **rules, **_TABLE)
+        rows = Rows(X)
         if hasattr(estimator, "feature_names_in_"):
-            columns = [str(name) for name in estimator.feature_names_in_]
-    names = [*(columns or []), *(name for name, _ in texts)]
+            rows.columns = [str(name) for name in estimator.feature_names_in_]
+    names = [*(rows.columns or []), *rows.text_names()]
     if len(set(names)) < len(names):
         raise ValueError(f"column `{next(c for c in names if names.count(c) > 1)}` is there more than once")
-    weight = _weights(sample_weight, X.shape[0])
-    return Training(X, y, weight, columns, views, texts, extras)
+    return Training(rows, y, _weights(sample_weight, rows.numbers.shape[0]))
 
 
 def read_computed(estimator: Any, X: Any, values: np.ndarray, y: Any, sample_weight: Any, *, numeric: bool) -> Training:
@@ -114,50 +136,50 @@ def finite(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def read_features(estimator: Any, X: Any) -> tuple[np.ndarray, Texts, list[tuple[str, int, int]], Extras]:
+def read_features(estimator: Any, X: Any) -> Rows:
     """Checks new rows; numeric columns come back in the order of the training data, texts with their names."""
     X = _grouped(X)
-    extras = Extras()
     views = _is_views(X)
-    if issparse(X):
-        block, extras.sparse = _sparse(validate_data(estimator, X, reset=False, **_SPARSE))
-        return block, [], [], extras
-    if not views and not estimator._n_texts:
-        _refuse_odd_columns(X)
-        return validate_data(estimator, X, reset=False, **_TABLE), [], [], extras
-    X, columns, ranges, texts = _join(X, extras) if views else _split(X)
-    given = {name: column for name, column in texts}
     count = len(estimator._columns) - estimator._n_texts
     numbers, wanted = estimator._columns[:count], estimator._columns[count:]
-    if len(wanted) == len(texts) == 1 and not columns and not numbers:
-        given = {wanted[0]: texts[0][1]}
+    if issparse(X):
+        rows = _sparse(validate_data(estimator, X, reset=False, **_SPARSE))
+        rows.columns = numbers
+        return rows
+    if not views and not estimator._n_texts:
+        _refuse_odd_columns(X)
+        return Rows(validate_data(estimator, X, reset=False, **_TABLE), numbers)
+    rows = _join(X) if views else _split(X)
+    columns, given = rows.columns or [], dict(rows.texts)
+    if len(wanted) == len(rows.texts) == 1 and not columns and not numbers:
+        given = {wanted[0]: rows.texts[0][1]}
     if set(columns) != set(numbers) or set(given) != set(wanted):
         kind = "views" if views else "a frame"
         expected = f"{kind} with columns {numbers}" + (f" and columns of text {wanted}" if wanted else "")
         raise ValueError(f"{expected} expected, got {columns}" + (f" and of text {list(given)}" if given else ""))
     place = {name: at for at, name in enumerate(columns)}
-    block = np.ascontiguousarray(X[:, [place[name] for name in numbers]])
+    rows.numbers = np.ascontiguousarray(rows.numbers[:, [place[name] for name in numbers]])
     at = {name: k for k, name in enumerate(numbers)}
     # Views may have come in another order.
-    moved = [(view, at[columns[start]], at[columns[start]] + end - start) for view, start, end in ranges or []]
-    return block, [(name, given[name]) for name in wanted], moved, extras
+    rows.views = [(view, at[columns[start]], at[columns[start]] + end - start) for view, start, end in rows.views]
+    rows.columns, rows.texts = numbers, [(name, given[name]) for name in wanted]
+    return rows
 
 
-def read_table(X: Any) -> tuple[np.ndarray, list[str] | None, list[tuple[str, int, int]] | None, Texts]:
-    """Checks a table that belongs to no estimator: numbers, column names, views and texts."""
+def read_table(X: Any) -> Rows:
+    """Checks a table that belongs to no estimator."""
     X = _grouped(X)
     if _is_views(X):
-        extras = Extras()
-        joined = _join(X, extras)
-        if extras.grams or extras.absent:
+        rows = _join(X)
+        if rows.grams or rows.absent:
             raise ValueError("views must hold features, without missing rows and without ready-made kernel values")
-        return joined
+        return rows
     if _has_text(X):
         return _split(X)
     _refuse_odd_columns(X)
     names = list(getattr(X, "columns", []))
     columns = names if names and all(isinstance(name, str) for name in names) else None
-    return check_array(X, input_name="X", **_TABLE), columns, None, []
+    return Rows(check_array(X, input_name="X", **_TABLE), columns)
 
 
 def read_block(estimator: Any, X: Any) -> np.ndarray:
@@ -186,30 +208,31 @@ def _grouped(X: Any) -> Any:
     return X
 
 
-def _sparse(X: Any) -> tuple[np.ndarray, tuple[int, list[int], list[int], list[float]]]:
+def _sparse(X: Any) -> Rows:
     """No dense columns, and the entries that are not zero."""
     X = X.copy()
     X.sum_duplicates()
     X.sort_indices()
-    return np.empty((X.shape[0], 0)), (X.shape[1], X.indptr.tolist(), X.indices.tolist(), X.data.tolist())
+    entries = (X.shape[1], X.indptr.tolist(), X.indices.tolist(), X.data.tolist())
+    return Rows(np.empty((X.shape[0], 0)), sparse=entries)
 
 
-def _join(views: Mapping[Any, Any], extras: Extras) -> tuple[np.ndarray, list[str], list[tuple[str, int, int]], Texts]:
+def _join(views: Mapping[Any, Any]) -> Rows:
     """Views side by side; a column is named after its view and its own name or number, a view of texts after itself."""
+    joined = Rows(np.empty((0, 0)))
     blocks: list[np.ndarray] = []
     columns: list[str] = []
-    ranges: list[tuple[str, int, int]] = []
-    texts: Texts = []
     for view, block in views.items():
         if not isinstance(view, str) or not view:
             raise ValueError(f"names of views must be texts, got {view!r}")
         if isinstance(block, GramView):
-            extras.grams.append(view)
+            joined.grams.append(view)
             block = np.asarray(block.values)
         if _has_text(block):
-            numbers, names, _, found = _split(block)
-            whole = not names and len(found) == 1
-            texts += [(view if whole else f"{view}.{name}", column) for name, column in found]
+            split = _split(block)
+            numbers, names = split.numbers, split.columns or []
+            whole = not names and len(split.texts) == 1
+            joined.texts += [(view if whole else f"{view}.{name}", column) for name, column in split.texts]
         else:
             _refuse_odd_columns(block)
             names = getattr(block, "columns", None)
@@ -220,15 +243,16 @@ def _join(views: Mapping[Any, Any], extras: Extras) -> tuple[np.ndarray, list[st
                 # A row without a number is a row without this view; what stands there is not read.
                 numbers = numbers.copy()
                 numbers[absent] = 0.0
-                extras.absent.append((view, absent.tolist()))
+                joined.absent.append((view, absent.tolist()))
         if numbers.shape[1]:
-            ranges.append((view, len(columns), len(columns) + numbers.shape[1]))
+            joined.views.append((view, len(columns), len(columns) + numbers.shape[1]))
         columns += [f"{view}.{name}" for name in names]
         blocks.append(numbers)
     if not blocks:
         raise ValueError("a dict of views needs at least one view")
     check_consistent_length(*blocks)
-    return np.hstack(blocks), columns, ranges, texts
+    joined.numbers, joined.columns = np.hstack(blocks), columns
+    return joined
 
 
 def _columns_of(X: Any) -> list[tuple[str, Any]] | None:
@@ -276,7 +300,7 @@ def _has_text(X: Any) -> bool:
     return any(_is_text(column) for _, column in _columns_of(X) or [])
 
 
-def _split(X: Any) -> tuple[np.ndarray, list[str], None, Texts]:
+def _split(X: Any) -> Rows:
     """Numbers and texts of what has named columns."""
     found = _columns_of(X) or []
     texts: Texts = []
@@ -296,7 +320,7 @@ def _split(X: Any) -> tuple[np.ndarray, list[str], None, Texts]:
             raise ValueError(f"column `{name}`: row {missing} has no text; fill it in or drop the row")
         texts.append((name, [str(v) for v in values]))
     rows = len(texts[0][1]) if texts else 0
-    return np.hstack(numbers) if numbers else np.empty((rows, 0)), names, None, texts
+    return Rows(np.hstack(numbers) if numbers else np.empty((rows, 0)), names, texts=texts)
 
 
 def _refuse_odd_columns(X: Any) -> None:

@@ -37,11 +37,11 @@ class _Localized:
         if regions is None or self._region_column() is not None:
             return {}
         if callable(regions):
-            return {"memberships": self._memberships_by(regions, X, data.X.shape[0], fitting=True)}
+            return {"memberships": self._memberships_by(regions, X, len(data.y), fitting=True)}
         labels = np.asarray(regions)
-        if labels.shape != (data.X.shape[0],):
+        if labels.shape != (len(data.y),):
             raise ValueError(
-                f"parameter `{name}` must be a column, a callable, or one label per row, shape ({data.X.shape[0]},), "
+                f"parameter `{name}` must be a column, a callable, or one label per row, shape ({len(data.y)},), "
                 f"got shape {labels.shape}"
             )
         rows = slice(None) if data.weight is None else data.weight > 0
@@ -67,7 +67,7 @@ class _Localized:
     def _rows(self, X: Any) -> dict[str, Any]:
         rows = super()._rows(X)  # type: ignore[misc]
         if callable(self._regions()):
-            n = rows.get("x", rows.get("block")).shape[0]
+            n = len(getattr(rows["rows"], "numbers", rows["rows"]))
             rows["memberships"] = self._memberships_by(self._regions(), X, n, fitting=False)
         return rows
 

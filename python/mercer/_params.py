@@ -16,7 +16,8 @@ from sklearn.utils import check_random_state
 #: Values of the parameter `normalize`.
 NORMALIZATIONS = ("multiplicative", "trace", "spherical", "center", None)
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+#: Powers of 1024, as in the program, whether they are written G, GB or GiB.
+_UNITS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t"))}
 
 
 def number(name: str, value: Any) -> float:
@@ -88,17 +89,17 @@ def text(name: str, value: Any) -> str:
 
 
 def memory_bytes(value: Any) -> int | None:
-    """A memory budget: None, a number of bytes, or a text such as ``"4GB"`` or ``"512MiB"``."""
+    """A memory budget: None, a number of bytes, or a text such as ``"4G"`` or ``"512MiB"``."""
     if value is None:
         return None
     if isinstance(value, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]i?)?b?\s*", value.lower())
+        match = re.fullmatch(r"\s*([0-9.]+)\s*(?:([kmgt])i?)?b?\s*", value.lower())
         try:
             if match:
                 return int(float(match[1]) * _UNITS[match[2] or ""])
         except ValueError:
             pass
-        raise ValueError(f'parameter `memory` must be bytes or a text such as "4GB", got {value!r}')
+        raise ValueError(f'parameter `memory` must be bytes or a text such as "4G", got {value!r}')
     return count("memory", int(number("memory", value)))
 
 

@@ -128,8 +128,7 @@ class VCMKLClassifier(MKLClassifier):
     def rule_values(self, X: Any) -> np.ndarray:
         """f_m(x) of every rule: (n, rules), or (n, machines, rules); positive where a rule agrees, negative where it vetoes."""
         rows = self._rows(X)
-        model = self._model
-        values = model.rule_values_precomputed(**rows) if "block" in rows else model.rule_values(**rows)
+        values = self._model.rule_values(**rows)
         values = values.reshape(len(values), len(self.rules_), self.n_rules_)
         return values[:, 0] if len(self.rules_) == 1 else values
 

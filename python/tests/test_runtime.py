@@ -47,8 +47,13 @@ def test_n_jobs():
 
 
 def test_memory_texts():
-    assert memory_bytes(None) is None and memory_bytes(10**9) == memory_bytes("1GB") == 10**9
-    assert memory_bytes("1.5 KiB") == 1536 and memory_bytes("20") == 20
+    assert memory_bytes(None) is None and memory_bytes(10**9) == 10**9
+    # The texts and sizes of the program's own test.
+    sizes = {"1000": 1000, "4G": 4 << 30, "1.5k": 1536, "512MiB": 512 << 20, "2gb": 2 << 30}
+    assert {text: memory_bytes(text) for text in sizes} == sizes
+    for text in ("", "G", "-1G", "4X", "nan"):
+        with pytest.raises(ValueError, match="memory"):
+            memory_bytes(text)
 
 
 def fit_in_child(X, y, queue):

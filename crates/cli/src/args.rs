@@ -59,12 +59,8 @@ pub struct DemoArgs {
     /// Seed of the data, the split and the folds
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Threads (default: one per core)
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub threads: Option<usize>,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 #[derive(Debug, Args)]
@@ -257,18 +253,36 @@ pub struct FitArgs {
     pub verbose: bool,
 }
 
+// What every command that computes takes. (A doc comment would become the help text of the command.)
 #[derive(Debug, Args)]
-pub struct PredictArgs {
-    /// Model written by `mercer fit`
-    pub model: PathBuf,
-    /// Data with the columns the model was fitted on, in any order; others are ignored
-    pub data: PathBuf,
+pub struct RunArgs {
+    /// Threads (default: one per core)
+    #[arg(long, value_parser = threads, value_name = "N")]
+    pub threads: Option<usize>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Rows that a model has not seen.
+#[derive(Debug, Args)]
+pub struct NewArgs {
     /// Use these rows only: `1-500`, or `1-500:2` for every second one
     #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
     pub rows: Option<Span>,
     /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
     #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
     pub gram: Vec<(String, PathBuf)>,
+}
+
+#[derive(Debug, Args)]
+pub struct PredictArgs {
+    /// Model written by `mercer fit`
+    pub model: PathBuf,
+    /// Data with the columns the model was fitted on, in any order; others are ignored
+    pub data: PathBuf,
+    #[command(flatten)]
+    pub new: NewArgs,
     /// Write csv here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -278,12 +292,8 @@ pub struct PredictArgs {
     /// Also give the probability of each class (models with the logistic loss)
     #[arg(long)]
     pub probabilities: bool,
-    /// Threads (default: one per core)
-    #[arg(long, value_parser = threads, value_name = "N")]
-    pub threads: Option<usize>,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 #[derive(Debug, Args)]
@@ -295,18 +305,10 @@ pub struct ScoreArgs {
     /// Column with the answers: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
-    /// Use these rows only: `1-500`, or `1-500:2` for every second one
-    #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
-    pub rows: Option<Span>,
-    /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
-    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
-    pub gram: Vec<(String, PathBuf)>,
-    /// Threads (default: one per core)
-    #[arg(long, value_parser = threads, value_name = "N")]
-    pub threads: Option<usize>,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub new: NewArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 #[derive(Debug, Args)]
@@ -335,12 +337,8 @@ pub struct GramArgs {
     /// Bring columns to mean 0, deviation 1 first, by the training rows
     #[arg(long)]
     pub standardize: bool,
-    /// Threads (default: one per core)
-    #[arg(long, value_parser = threads, value_name = "N")]
-    pub threads: Option<usize>,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 #[derive(Debug, Args)]
@@ -380,12 +378,8 @@ pub struct VerifyArgs {
     /// Run the method again from the stored solution, for a lower bound as good as the fit's
     #[arg(long)]
     pub prove: bool,
-    /// Threads (default: one per core)
-    #[arg(long, value_parser = threads, value_name = "N")]
-    pub threads: Option<usize>,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 #[derive(Debug, Args)]
@@ -431,12 +425,8 @@ pub struct KernelsArgs {
     /// Also write an HTML report with the alignments of all pairs
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Threads (default: one per core)
-    #[arg(long, value_parser = threads, value_name = "N")]
-    pub threads: Option<usize>,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 #[cfg(test)]

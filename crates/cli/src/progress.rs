@@ -124,6 +124,10 @@ impl Observer for Progress {
         }
         self.last = record.iteration;
         self.draw(record);
+        self.on_pause()
+    }
+
+    fn on_pause(&mut self) -> ControlFlow<()> {
         if INTERRUPTED.load(Ordering::SeqCst) {
             self.cause = Some(Cause::Interrupt);
         } else if self.deadline.is_some_and(|d| Instant::now() >= d) {

@@ -77,6 +77,11 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn memory(what: impl Into<String>, need: u64, budget: u64, remedy: &str) -> Self {
+        let (need, budget) = (human_bytes(need), human_bytes(budget));
+        Self::Memory { what: what.into(), need, budget, remedy: remedy.into() }
+    }
+
     /// A [`Error::Param`].
     pub fn param(name: &str, expected: impl Into<String>, got: impl ToString) -> Self {
         Self::Param { name: name.into(), expected: expected.into(), got: got.to_string() }
@@ -101,4 +106,16 @@ impl Error {
     pub fn numerical(what: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Numerical { what: what.into(), problem: problem.into() }
     }
+}
+
+/// 12.3 MiB.
+pub fn human_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1024.0 {
+            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
 }

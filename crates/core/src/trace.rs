@@ -53,6 +53,12 @@ impl Status {
 pub trait Observer {
     /// Called after every outer iteration; `Break` ends the run with the best fit so far.
     fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()>;
+
+    /// Asked now and then during work that has no iterations, such as the folds of a cross-validation; `Break` ends that work with what it
+    /// has found so far.
+    fn on_pause(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Observes nothing and never stops.

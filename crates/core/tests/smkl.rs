@@ -64,23 +64,10 @@ impl OracleCase {
     }
 
     fn new(case: Case) -> Self {
-        let loss = match case.text("input/loss") {
-            "hinge" => LossName::Hinge,
-            "eps" => LossName::EpsilonInsensitive,
-            "squared" => LossName::Squared,
-            "logistic" => LossName::Logistic,
-            other => panic!("unknown loss {other}"),
-        };
+        let loss = case.loss();
         let kernels = case.matrices("input/K");
-        let y = case.vector("input/y");
-        let target = match loss {
-            LossName::Hinge | LossName::Logistic => {
-                Target::classes(&y.iter().map(|v| format!("{v}")).collect::<Vec<_>>())
-            }
-            _ => Target::Values(y),
-        };
         let (n, terms) = (kernels[0].rows(), kernels.len());
-        Self { loss, data: stack(&kernels), target, n, terms, case }
+        Self { loss, data: stack(&kernels), target: case.target(), n, terms, case }
     }
 
     fn fit(&self, max_iter: usize, storage: Storage) -> Model {

@@ -2,10 +2,11 @@
 
 use mercer::{
     Error, TrainSpec,
-    data::{Dataset, Rows, Sequences, Sparse, Target, View},
+    data::{Dataset, Sequences, Sparse, Target, View},
+    gram::Stack,
     linalg::Matrix,
 };
-use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::error::to_py;
@@ -18,67 +19,88 @@ pub fn matrix(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
 /// Number of columns, row starts, columns, values.
 type Csr = (usize, Vec<usize>, Vec<u32>, Vec<f64>);
 
-/// What only some data have.
-#[derive(FromPyObject, Default)]
-pub struct Extras {
+/// Rows of features, as `mercer._input.Rows` holds them.
+#[derive(FromPyObject)]
+pub struct Rows<'py> {
+    numbers: PyReadonlyArray2<'py, f64>,
+    /// Names of the columns of numbers, sparse ones included.
+    columns: Option<Vec<String>>,
+    /// (name, first column, one past the last).
+    views: Vec<(String, usize, usize)>,
+    /// Columns of text: their names and a text per row.
+    texts: Vec<(String, Vec<String>)>,
     /// Views of ready-made kernel values.
-    #[pyo3(item)]
     grams: Vec<String>,
     /// Views with the rows that have nothing in them.
-    #[pyo3(item)]
     absent: Vec<(String, Vec<usize>)>,
-    /// Sparse columns.
-    #[pyo3(item)]
+    /// Sparse columns, after the others.
     sparse: Option<Csr>,
 }
 
-/// Features with their names: numbers, then text columns as (name, a text per row). `views` are (name, first column, one past the last).
-pub fn dataset(
-    x: &PyReadonlyArray2<'_, f64>,
-    columns: Option<Vec<String>>,
-    views: Vec<(String, usize, usize)>,
-    texts: Vec<(String, Vec<String>)>,
-    extras: Option<Extras>,
-) -> PyResult<Dataset> {
-    let Extras { grams, absent, sparse } = extras.unwrap_or_default();
-    let views = views.into_iter().map(|(name, start, end)| View { name, columns: start..end }).collect();
-    let numbers = matrix(x)?;
-    let width = numbers.cols() + sparse.as_ref().map_or(0, |s| s.0);
-    let mut names = columns.unwrap_or_else(|| (1..=width).map(|j| format!("x{j}")).collect());
-    names.extend(texts.iter().map(|(name, _)| name.clone()));
-    let sequences = texts.iter().map(|(name, column)| Sequences::new(name, column)).collect::<Result<Vec<_>, _>>();
-    sequences
-        .and_then(|sequences| Rows::new(numbers, sequences))
-        .and_then(|rows| match sparse {
-            Some((cols, starts, columns, values)) => {
-                rows.with_sparse(Sparse::from_parts(cols, starts, columns, values)?)
-            }
-            None => Ok(rows),
-        })
-        .and_then(|rows| Dataset::from_rows(rows, names)?.with_views(views))
-        .and_then(|data| grams.iter().try_fold(data, |data, view| data.with_gram(view)))
-        .and_then(|data| absent.iter().try_fold(data, |data, (view, rows)| data.with_absent(view, rows)))
-        .map_err(to_py)
+impl Rows<'_> {
+    /// The same as the core holds it.
+    pub fn dataset(self) -> PyResult<Dataset> {
+        let views = self.views.into_iter().map(|(name, start, end)| View { name, columns: start..end }).collect();
+        let numbers = matrix(&self.numbers)?;
+        let width = numbers.cols() + self.sparse.as_ref().map_or(0, |s| s.0);
+        let mut names = self.columns.unwrap_or_else(|| (1..=width).map(|j| format!("x{j}")).collect());
+        names.extend(self.texts.iter().map(|(name, _)| name.clone()));
+        let sequences = self.texts.iter().map(|(name, column)| Sequences::new(name, column)).collect::<Result<_, _>>();
+        sequences
+            .and_then(|sequences| mercer::data::Rows::new(numbers, sequences))
+            .and_then(|rows| match self.sparse {
+                Some((cols, starts, columns, values)) => {
+                    rows.with_sparse(Sparse::from_parts(cols, starts, columns, values)?)
+                }
+                None => Ok(rows),
+            })
+            .and_then(|rows| Dataset::from_rows(rows, names)?.with_views(views))
+            .and_then(|data| self.grams.iter().try_fold(data, |data, view| data.with_gram(view)))
+            .and_then(|data| self.absent.iter().try_fold(data, |data, (view, rows)| data.with_absent(view, rows)))
+            .map_err(to_py)
+    }
 }
 
-/// Class codes with their names, or values: exactly one of the two.
-pub fn target(
-    codes: Option<PyReadonlyArray1<'_, i64>>,
-    names: Vec<String>,
-    values: Option<PyReadonlyArray1<'_, f64>>,
-) -> PyResult<Target> {
-    match (codes, values) {
-        (Some(codes), None) => {
-            let labels = codes
-                .as_slice()?
-                .iter()
-                .map(|&code| usize::try_from(code).ok().filter(|&label| label < names.len()))
-                .collect::<Option<Vec<usize>>>()
-                .ok_or_else(|| PyValueError::new_err(format!("class codes must lie in 0..{}", names.len())))?;
-            Ok(Target::Classes { names, labels })
+/// What a fit learns from or a model is asked about: rows of features, or kernel values, kernel axis last.
+#[derive(FromPyObject)]
+pub enum Given<'py> {
+    #[pyo3(transparent)]
+    Kernels(PyReadonlyArray3<'py, f64>),
+    #[pyo3(transparent)]
+    Table(Rows<'py>),
+}
+
+/// Kernel values as the core reads them.
+pub fn stack<'a>(block: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Stack<'a>> {
+    let &[rows, cols, terms] = block.shape() else { unreachable!("a three-dimensional array") };
+    Ok(Stack { rows, cols, terms, data: block.as_slice()? })
+}
+
+/// What is to be learned, as `mercer._input.Answers` holds it: class codes with their names, or values.
+#[derive(FromPyObject)]
+pub struct Answers<'py> {
+    codes: Option<PyReadonlyArray1<'py, i64>>,
+    class_names: Vec<String>,
+    values: Option<PyReadonlyArray1<'py, f64>>,
+}
+
+impl Answers<'_> {
+    /// The same as the core holds it.
+    pub fn target(self) -> PyResult<Target> {
+        let names = self.class_names;
+        match (self.codes, self.values) {
+            (Some(codes), None) => {
+                let labels = codes
+                    .as_slice()?
+                    .iter()
+                    .map(|&code| usize::try_from(code).ok().filter(|&label| label < names.len()))
+                    .collect::<Option<Vec<usize>>>()
+                    .ok_or_else(|| PyValueError::new_err(format!("class codes must lie in 0..{}", names.len())))?;
+                Ok(Target::Classes { names, labels })
+            }
+            (None, Some(values)) => Ok(Target::Values(values.as_slice()?.to_vec())),
+            _ => Err(PyValueError::new_err("give either class codes or values")),
         }
-        (None, Some(values)) => Ok(Target::Values(values.as_slice()?.to_vec())),
-        _ => Err(PyValueError::new_err("give either class codes or values")),
     }
 }
 

@@ -1,54 +1,34 @@
 //! What a bank of kernels looks like, as JSON.
 
-use mercer::{gram::Stack, linalg::threads, methods};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use mercer::{linalg::threads, methods};
 use pyo3::prelude::*;
 
-use crate::{convert, error::to_py};
+use crate::{
+    convert::{self, Answers, Given},
+    error::to_py,
+};
 
-/// Alignments, traces, ranks and conditioning of the request's kernels on a table.
+/// Alignments, traces, ranks and conditioning of the request's kernels on rows of features, or of ready-made kernels of shape (n, n, M).
 #[pyfunction]
-#[pyo3(signature = (x, *, spec, columns=None, views=vec![], texts=vec![], extras=None, codes=None, class_names=vec![],
-                    values=None, n_threads=None))]
+#[pyo3(signature = (rows, answers, *, spec, n_threads=None))]
 pub fn diagnose(
     py: Python<'_>,
-    x: PyReadonlyArray2<'_, f64>,
+    rows: Given<'_>,
+    answers: Answers<'_>,
     spec: &str,
-    columns: Option<Vec<String>>,
-    views: Vec<(String, usize, usize)>,
-    texts: Vec<(String, Vec<String>)>,
-    extras: Option<convert::Extras>,
-    codes: Option<PyReadonlyArray1<'_, i64>>,
-    class_names: Vec<String>,
-    values: Option<PyReadonlyArray1<'_, f64>>,
     n_threads: Option<usize>,
 ) -> PyResult<String> {
     let spec = convert::spec(spec)?;
-    let data = convert::dataset(&x, columns, views, texts, extras)?;
-    let target = convert::target(codes, class_names, values)?;
-    let found =
-        py.detach(|| threads::install(n_threads, || methods::diagnose(&data, &target, &spec))).map_err(to_py)?;
-    Ok(serde_json::json!(found).to_string())
-}
-
-/// The same for ready-made kernels of shape (n, n, M).
-#[pyfunction]
-#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, n_threads=None))]
-pub fn diagnose_precomputed(
-    py: Python<'_>,
-    stack: PyReadonlyArray3<'_, f64>,
-    spec: &str,
-    codes: Option<PyReadonlyArray1<'_, i64>>,
-    class_names: Vec<String>,
-    values: Option<PyReadonlyArray1<'_, f64>>,
-    n_threads: Option<usize>,
-) -> PyResult<String> {
-    let spec = convert::spec(spec)?;
-    let target = convert::target(codes, class_names, values)?;
-    let &[rows, cols, terms] = stack.shape() else { unreachable!("a three-dimensional array") };
-    let stack = Stack { rows, cols, terms, data: stack.as_slice()? };
-    let found = py
-        .detach(|| threads::install(n_threads, || methods::diagnose_precomputed(stack, &target, &spec)))
-        .map_err(to_py)?;
-    Ok(serde_json::json!(found).to_string())
+    let target = answers.target()?;
+    let found = match rows {
+        Given::Table(rows) => {
+            let data = rows.dataset()?;
+            py.detach(|| threads::install(n_threads, || methods::diagnose(&data, &target, &spec)))
+        }
+        Given::Kernels(block) => {
+            let stack = convert::stack(&block)?;
+            py.detach(|| threads::install(n_threads, || methods::diagnose_precomputed(stack, &target, &spec)))
+        }
+    };
+    Ok(serde_json::json!(found.map_err(to_py)?).to_string())
 }

@@ -25,7 +25,11 @@ use mercer::{
 use numpy::{PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::{convert, error::to_py, model::Model};
+use crate::{
+    convert::{self, Answers, Given},
+    error::to_py,
+    model::Model,
+};
 
 const POLL: Duration = Duration::from_millis(50);
 
@@ -46,6 +50,10 @@ impl Observer for Relay {
             // The caller may have left; then the flag is set too.
             let _ = records.send(Event::Iteration(*record));
         }
+        self.on_pause()
+    }
+
+    fn on_pause(&mut self) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -95,21 +103,14 @@ fn run(
     }
 }
 
-/// Fits a table of features.
+/// Fits rows of features, or ready-made Gram matrices of shape (n, n, M), kernel axis last.
 #[pyfunction]
-#[pyo3(signature = (x, *, spec, columns=None, views=vec![], texts=vec![], extras=None, codes=None, class_names=vec![], values=None,
-                    sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None))]
+#[pyo3(signature = (rows, answers, *, spec, sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None))]
 pub fn fit(
     py: Python<'_>,
-    x: PyReadonlyArray2<'_, f64>,
+    rows: Given<'_>,
+    answers: Answers<'_>,
     spec: &str,
-    columns: Option<Vec<String>>,
-    views: Vec<(String, usize, usize)>,
-    texts: Vec<(String, Vec<String>)>,
-    extras: Option<convert::Extras>,
-    codes: Option<PyReadonlyArray1<'_, i64>>,
-    class_names: Vec<String>,
-    values: Option<PyReadonlyArray1<'_, f64>>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
     region_labels: Option<Vec<usize>>,
     memberships: Option<PyReadonlyArray2<'_, f64>>,
@@ -117,50 +118,35 @@ pub fn fit(
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
     let spec = convert::spec(spec)?;
-    let data = convert::dataset(&x, columns, views, texts, extras)?;
-    let target = convert::target(codes, class_names, values)?;
+    let target = answers.target()?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
     let regions = regions(region_labels, memberships)?;
-    run(py, n_threads, callback, move |observer| {
-        let weight = weight.as_deref();
-        match regions {
-            None => mercer::train(&data, &target, weight, &spec, observer),
-            Some(regions) => placed(Prepared::from_table(&data, &target, weight, &spec)?, regions, &spec, observer),
+    match rows {
+        Given::Table(rows) => {
+            let data = rows.dataset()?;
+            run(py, n_threads, callback, move |observer| {
+                let weight = weight.as_deref();
+                match regions {
+                    None => mercer::train(&data, &target, weight, &spec, observer),
+                    Some(regions) => {
+                        placed(Prepared::from_table(&data, &target, weight, &spec)?, regions, &spec, observer)
+                    }
+                }
+            })
         }
-    })
-}
-
-/// Fits ready-made Gram matrices of shape (n, n, M), kernel axis last.
-#[pyfunction]
-#[pyo3(signature = (stack, *, spec, codes=None, class_names=vec![], values=None, sample_weight=None,
-                    region_labels=None, memberships=None, n_threads=None, callback=None))]
-pub fn fit_precomputed(
-    py: Python<'_>,
-    stack: PyReadonlyArray3<'_, f64>,
-    spec: &str,
-    codes: Option<PyReadonlyArray1<'_, i64>>,
-    class_names: Vec<String>,
-    values: Option<PyReadonlyArray1<'_, f64>>,
-    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
-    region_labels: Option<Vec<usize>>,
-    memberships: Option<PyReadonlyArray2<'_, f64>>,
-    n_threads: Option<usize>,
-    callback: Option<Py<PyAny>>,
-) -> PyResult<Model> {
-    let spec = convert::spec(spec)?;
-    let target = convert::target(codes, class_names, values)?;
-    let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    let stack = HeldStack::new(&stack)?;
-    let regions = regions(region_labels, memberships)?;
-    run(py, n_threads, callback, move |observer| {
-        let weight = weight.as_deref();
-        match regions {
-            None => mercer::train_precomputed(stack.view(), &target, weight, &spec, observer),
-            Some(regions) => {
-                placed(Prepared::from_stack(stack.view(), &target, weight, &spec)?, regions, &spec, observer)
-            }
+        Given::Kernels(stack) => {
+            let stack = HeldStack::new(&stack)?;
+            run(py, n_threads, callback, move |observer| {
+                let weight = weight.as_deref();
+                match regions {
+                    None => mercer::train_precomputed(stack.view(), &target, weight, &spec, observer),
+                    Some(regions) => {
+                        placed(Prepared::from_stack(stack.view(), &target, weight, &spec)?, regions, &spec, observer)
+                    }
+                }
+            })
         }
-    })
+    }
 }
 
 /// Regions that the user gave.

@@ -5,32 +5,27 @@ use mercer::{
     kernels::{Normalize, language},
     linalg::threads,
 };
-use numpy::{IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray3, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
-use crate::{convert, error::to_py};
+use crate::{convert::Rows, error::to_py};
 
 /// Kernel names, and kernel values of the rows of `x` against the rows of `z` (None: `x`), kernel axis last. Automatic
 /// widths and normalisation constants come from `z`.
 #[pyfunction]
-#[pyo3(signature = (x, kernels, *, z=None, columns=None, views=vec![], texts=vec![], z_texts=vec![], normalize="none",
-                    n_threads=None))]
+#[pyo3(signature = (x, kernels, *, z=None, normalize="none", n_threads=None))]
 pub fn gram<'py>(
     py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
+    x: Rows<'py>,
     kernels: &str,
-    z: Option<PyReadonlyArray2<'py, f64>>,
-    columns: Option<Vec<String>>,
-    views: Vec<(String, usize, usize)>,
-    texts: Vec<(String, Vec<String>)>,
-    z_texts: Vec<(String, Vec<String>)>,
+    z: Option<Rows<'py>>,
     normalize: &str,
     n_threads: Option<usize>,
 ) -> PyResult<(Vec<String>, Bound<'py, PyArray3<f64>>)> {
     let normalize: Normalize =
         serde_json::from_value(normalize.into()).map_err(|e| PyValueError::new_err(format!("normalize: {e}")))?;
-    let z = z.map(|z| convert::dataset(&z, columns.clone(), views.clone(), z_texts, None)).transpose()?;
-    let x = convert::dataset(&x, columns, views, texts, None)?;
+    let z = z.map(Rows::dataset).transpose()?;
+    let x = x.dataset()?;
     let base = z.as_ref().unwrap_or(&x);
     let bank = language::parse(kernels).and_then(|bank| bank.resolve(base)).map_err(to_py)?;
     let shape = [x.len(), base.len(), bank.len()];

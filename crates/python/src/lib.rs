@@ -19,9 +19,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _mercer {
     #[pymodule_export]
-    use crate::diagnose::{diagnose, diagnose_precomputed};
+    use crate::diagnose::diagnose;
     #[pymodule_export]
-    use crate::fit::{fit, fit_precomputed};
+    use crate::fit::fit;
     #[pymodule_export]
     use crate::gram::gram;
     #[pymodule_export]

@@ -4,11 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use mercer::{
     data::Target,
-    gram::Stack,
     linalg::{Matrix, threads},
     model::{Input, NewRows, Task},
 };
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -16,9 +15,12 @@ use pyo3::{
 };
 use serde_json::json;
 
-use crate::{convert, error::to_py};
+use crate::{
+    convert::{self, Given},
+    error::to_py,
+};
 
-/// A fitted model. Built by `fit`, `fit_precomputed` or `load`, or from the bytes of a model file.
+/// A fitted model. Built by `fit` or `load`, or from the bytes of a model file.
 #[pyclass(module = "mercer._mercer", frozen)]
 pub struct Model(Arc<mercer::Model>);
 
@@ -26,12 +28,22 @@ impl Model {
     pub fn new(model: mercer::Model) -> Self {
         Self(Arc::new(model))
     }
-}
 
-/// Kernel values as the core reads them.
-fn stack<'a>(block: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Stack<'a>> {
-    let &[rows, cols, terms] = block.shape() else { unreachable!("a three-dimensional array") };
-    Ok(Stack { rows, cols, terms, data: block.as_slice()? })
+    /// `answer` to rows of features or to kernel values, without the interpreter.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        given: Given<'_>,
+        n_threads: Option<usize>,
+        answer: impl Fn(&mercer::Model, NewRows<'_>) -> mercer::Result<T> + Sync,
+    ) -> PyResult<T> {
+        let run =
+            |rows: NewRows<'_>| py.detach(|| threads::install(n_threads, || answer(&self.0, rows))).map_err(to_py);
+        match given {
+            Given::Table(rows) => run(NewRows::Table(&rows.dataset()?)),
+            Given::Kernels(block) => run(NewRows::Kernels(convert::stack(&block)?)),
+        }
+    }
 }
 
 #[pymethods]
@@ -69,101 +81,54 @@ impl Model {
     }
 
     /// Decision values, (rows, machines); `memberships` for models that cannot place rows themselves.
-    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None, memberships=None))]
+    #[pyo3(signature = (rows, *, n_threads=None, memberships=None))]
     fn decision<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        columns: Option<Vec<String>>,
-        n_threads: Option<usize>,
-        texts: Vec<(String, Vec<String>)>,
-        views: Vec<(String, usize, usize)>,
-        extras: Option<convert::Extras>,
-        memberships: Option<PyReadonlyArray2<'py, f64>>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let data = convert::dataset(&x, columns, views, texts, extras)?;
-        let given = memberships.map(|m| convert::matrix(&m)).transpose()?;
-        let decide = || self.0.decision_at(NewRows::Table(&data), given.as_ref());
-        convert::array(py, &py.detach(|| threads::install(n_threads, decide)).map_err(to_py)?)
-    }
-
-    /// Decision values from kernel values of shape (rows, training rows, kernels).
-    #[pyo3(signature = (block, n_threads=None, memberships=None))]
-    fn decision_precomputed<'py>(
-        &self,
-        py: Python<'py>,
-        block: PyReadonlyArray3<'py, f64>,
+        rows: Given<'py>,
         n_threads: Option<usize>,
         memberships: Option<PyReadonlyArray2<'py, f64>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let stack = stack(&block)?;
-        let given = memberships.map(|m| convert::matrix(&m)).transpose()?;
-        let decide = || self.0.decision_at(NewRows::Kernels(stack), given.as_ref());
-        convert::array(py, &py.detach(|| threads::install(n_threads, decide)).map_err(to_py)?)
+        let placed = memberships.map(|m| convert::matrix(&m)).transpose()?;
+        let values = self.ask(py, rows, n_threads, |model, rows| model.decision_at(rows, placed.as_ref()))?;
+        convert::array(py, &values)
     }
 
-    #[allow(clippy::type_complexity)] // two lists of arrays
     /// Localized models: memberships of rows, one array for all machines or one each, and the weight of every kernel at every row, one array
-    /// per machine. Rows are a table with its columns, or kernel values.
-    #[pyo3(signature = (x=None, block=None, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None,
-                        memberships=None))]
+    /// per machine.
+    #[allow(clippy::type_complexity)] // two lists of arrays
+    #[pyo3(signature = (rows, *, n_threads=None, memberships=None))]
     fn places<'py>(
         &self,
         py: Python<'py>,
-        x: Option<PyReadonlyArray2<'py, f64>>,
-        block: Option<PyReadonlyArray3<'py, f64>>,
-        columns: Option<Vec<String>>,
+        rows: Given<'py>,
         n_threads: Option<usize>,
-        texts: Vec<(String, Vec<String>)>,
-        views: Vec<(String, usize, usize)>,
-        extras: Option<convert::Extras>,
         memberships: Option<PyReadonlyArray2<'py, f64>>,
     ) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, Vec<Bound<'py, PyArray2<f64>>>)> {
-        let data = x.map(|x| convert::dataset(&x, columns, views, texts, extras)).transpose()?;
-        let given = memberships.map(|m| convert::matrix(&m)).transpose()?;
-        let rows = match (&data, &block) {
-            (Some(data), None) => NewRows::Table(data),
-            (None, Some(block)) => NewRows::Kernels(stack(block)?),
-            _ => return Err(PyValueError::new_err("give either a table or kernel values")),
-        };
-        let place = || {
-            let memberships = self.0.memberships(rows, given.as_ref())?;
-            Ok((memberships, self.0.local_weights(rows, given.as_ref())?))
-        };
-        let (memberships, weights) = py.detach(|| threads::install(n_threads, place)).map_err(to_py)?;
+        let placed = memberships.map(|m| convert::matrix(&m)).transpose()?;
+        let (memberships, weights) = self.ask(py, rows, n_threads, |model, rows| {
+            Ok((model.memberships(rows, placed.as_ref())?, model.local_weights(rows, placed.as_ref())?))
+        })?;
         let arrays = |all: &[Matrix]| all.iter().map(|m| convert::array(py, m)).collect::<PyResult<Vec<_>>>();
         Ok((arrays(&memberships)?, arrays(&weights)?))
     }
 
     /// Values of every rule, (rows, rules) machine after machine, of a veto–consensus model.
-    #[pyo3(signature = (x, columns=None, n_threads=None, texts=vec![], views=vec![], extras=None))]
+    #[pyo3(signature = (rows, *, n_threads=None))]
     fn rule_values<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        columns: Option<Vec<String>>,
-        n_threads: Option<usize>,
-        texts: Vec<(String, Vec<String>)>,
-        views: Vec<(String, usize, usize)>,
-        extras: Option<convert::Extras>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let data = convert::dataset(&x, columns, views, texts, extras)?;
-        let values = py.detach(|| threads::install(n_threads, || self.0.rule_values(&data))).map_err(to_py)?;
-        convert::array(py, &values.ok_or_else(no_rules)?)
-    }
-
-    /// The same from kernel values of shape (rows, training rows, kernels).
-    #[pyo3(signature = (block, n_threads=None))]
-    fn rule_values_precomputed<'py>(
-        &self,
-        py: Python<'py>,
-        block: PyReadonlyArray3<'py, f64>,
+        rows: Given<'py>,
         n_threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let stack = stack(&block)?;
-        let values =
-            py.detach(|| threads::install(n_threads, || self.0.rule_values_precomputed(stack))).map_err(to_py)?;
-        convert::array(py, &values.ok_or_else(no_rules)?)
+        let values = self.ask(py, rows, n_threads, |model, rows| match rows {
+            NewRows::Table(data) => model.rule_values(data),
+            NewRows::Kernels(block) => model.rule_values_precomputed(block),
+        })?;
+        convert::array(
+            py,
+            &values.ok_or_else(|| PyValueError::new_err("the model has no rules: it was not fitted with vcmkl"))?,
+        )
     }
 
     /// What the decision values mean: class codes (int64) or values (float64).
@@ -267,8 +232,4 @@ impl Model {
         let (machines, kernels) = (self.0.machines.len(), self.0.kernel_names().len());
         format!("<mercer model: {machines} machine(s), {kernels} kernel(s), {} training rows>", self.0.n_samples)
     }
-}
-
-fn no_rules() -> PyErr {
-    PyValueError::new_err("the model has no rules: it was not fitted with vcmkl")
 }

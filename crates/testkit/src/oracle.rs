@@ -5,7 +5,13 @@
 
 use std::{env, fs, path::PathBuf};
 
-use mercer::linalg::Matrix;
+use mercer::{
+    TrainSpec,
+    data::Target,
+    kernels::Normalize,
+    linalg::Matrix,
+    methods::{LossName, MethodSpec, Storage},
+};
 use serde_json::Value;
 
 /// One case.
@@ -69,6 +75,54 @@ impl Case {
     /// A number, if it is there.
     pub fn maybe(&self, path: &str) -> Option<f64> {
         self.value.pointer(&format!("/{path}")).and_then(Value::as_f64)
+    }
+
+    /// The loss of the case.
+    ///
+    /// # Panics
+    /// If it is none of ours.
+    pub fn loss(&self) -> LossName {
+        match self.text("input/loss") {
+            "hinge" => LossName::Hinge,
+            "eps" => LossName::EpsilonInsensitive,
+            "squared" => LossName::Squared,
+            "logistic" => LossName::Logistic,
+            other => panic!("unknown loss {other}"),
+        }
+    }
+
+    /// What is to be learned: classes for losses of classes, else values.
+    pub fn target(&self) -> Target {
+        let y = self.vector("input/y");
+        if matches!(self.loss(), LossName::Hinge | LossName::Logistic) {
+            return Target::classes(&y.iter().map(|v| format!("{v}")).collect::<Vec<_>>());
+        }
+        Target::Values(y)
+    }
+
+    /// The request, on kernels as they are.
+    pub fn spec(&self, method: MethodSpec, tol: f64, storage: Storage) -> TrainSpec {
+        TrainSpec {
+            method,
+            normalize: Normalize::None,
+            c: self.number("input/C"),
+            loss: Some(self.loss()),
+            epsilon: Some(self.number("input/eps")),
+            tol,
+            max_iter: 2000,
+            storage,
+            ..TrainSpec::default()
+        }
+    }
+
+    /// Does the objective reached agree with the oracle's, as far as `tol` and the oracle's own accuracy allow?
+    ///
+    /// # Panics
+    /// If not.
+    pub fn check_objective(&self, primal: f64, tol: f64, name: &str) {
+        let optimum = self.number("expect/objective");
+        let error = (primal - optimum) / optimum;
+        assert!(error > -1e-6 && error < (2.0 * tol).max(1e-5), "{name}: off by {error:e}");
     }
 
     /// May this entry be compared, or is it one of many optima?

@@ -37,11 +37,11 @@ pub fn run(args: &DemoArgs) -> Result<Exit> {
     let (train, test) = split::stratified_split(&target, 0.5, args.seed)?;
     let learn = (data.select(&train), target.select(&train));
     let held = (data.select(&test), target.select(&test));
-    let fits: Vec<Fitted> = threads::install(args.threads, || {
+    let fits: Vec<Fitted> = threads::install(args.run.threads, || {
         METHODS.into_iter().map(|name| fit(name, &learn, &held, args.seed)).collect::<Result<_>>()
     })?;
     output::write_file(&args.out, report::html(&page(args, &fits, &held.1)?).as_bytes())?;
-    if args.json {
+    if args.run.json {
         let value = |f: &Fitted| json!({ "c": f.c, "row": f.row, "fit": describe::value(&f.model, false) });
         output::json(
             &json!({ "report": args.out.display().to_string(), "methods": fits.iter().map(value).collect::<Vec<_>>() }),

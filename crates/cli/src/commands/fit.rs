@@ -210,7 +210,7 @@ impl Plan {
                 grams.push((name.clone(), name.into()));
             }
         }
-        let table = super::read(&self.data, self.rows, &grams)?;
+        let table = super::read_within(&self.data, self.rows, &grams, self.spec.memory)?;
         let key = super::target_key(self.target.as_deref(), &table)?;
         let target = table.target(key, self.hint)?;
         let mut exclude: Vec<&str> = self.exclude.iter().map(String::as_str).collect();

@@ -36,7 +36,7 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
     // Once by kernel, once with the kernels interleaved, once as bytes of the file.
     Budget::new(None).check(format!("{} kernel matrices", shape[2]), 24 * cells as u64, "use fewer rows or kernels")?;
     let against = train.as_ref().map(|_| &base);
-    let blocks = threads::install(args.threads, || gram_block(&rows, against, &kernels, args.normalize))?;
+    let blocks = threads::install(args.run.threads, || gram_block(&rows, against, &kernels, args.normalize))?;
     let mut values = vec![0.0; cells];
     for (t, block) in blocks.iter().enumerate() {
         values.chunks_exact_mut(shape[2]).zip(block.data()).for_each(|(cell, &v)| cell[t] = v);
@@ -49,7 +49,7 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
     write_npz(&mut file, [("grams", &grams), ("names", &labels)]).map_err(|e| Error::file(&args.output, e))?;
     let bytes = file.into_inner();
     output::write_file(&args.output, &bytes)?;
-    if args.json {
+    if args.run.json {
         output::json(&json!({ "output": args.output.display().to_string(), "shape": shape, "names": names }))?;
     } else {
         let size = human_bytes(bytes.len() as u64);

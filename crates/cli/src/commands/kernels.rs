@@ -78,11 +78,11 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
             standardize: !args.no_standardize,
             ..TrainSpec::default()
         };
-        let found = threads::install(args.threads, || diagnose(&data, &y, &spec))?;
+        let found = threads::install(args.run.threads, || diagnose(&data, &y, &spec))?;
         if let Some(to) = &args.report {
             output::write_file(to, report::html(&page(args, &found)).as_bytes())?;
         }
-        if args.json {
+        if args.run.json {
             output::json(&json!(found))?;
         } else {
             output::print(&words(&found, args.all))?;
@@ -92,13 +92,13 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     match &args.check {
         Some(text) => {
             let canonical = language::parse(text)?.to_string();
-            if args.json {
+            if args.run.json {
                 output::json(&json!({ "text": text, "canonical": canonical }))?;
             } else {
                 output::print(&format!("{canonical}\n"))?;
             }
         }
-        None if args.json => output::json(&json!({ "help": HELP }))?,
+        None if args.run.json => output::json(&json!({ "help": HELP }))?,
         None => output::print(HELP)?,
     }
     Ok(Exit::Done)

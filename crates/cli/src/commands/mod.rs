@@ -40,10 +40,12 @@ pub fn run(command: Command) -> Result<Exit> {
 
 /// Reads data of any format; says what reading did that was not asked for.
 fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)]) -> Result<Table> {
-    let mut table = match rows {
-        Some(rows) => data::read_rows(path, rows)?,
-        None => data::read(path)?,
-    };
+    read_within(path, rows, grams, None)
+}
+
+/// The same in so many bytes.
+fn read_within(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)], memory: Option<u64>) -> Result<Table> {
+    let mut table = data::read_within(path, rows, memory)?;
     for (name, file) in grams {
         table = table.with_gram(name, file)?;
     }

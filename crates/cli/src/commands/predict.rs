@@ -18,8 +18,8 @@ type Extra = (&'static str, Matrix);
 pub fn run(args: &PredictArgs) -> Result<Exit> {
     args.output.as_deref().map_or(Ok(()), output::check_writable)?;
     let model = Model::load(&args.model)?;
-    let data = super::features(&super::read(&args.data, args.rows, &args.gram)?, &model)?;
-    let decision = threads::install(args.threads, || model.decision(&data))?;
+    let data = super::features(&super::read(&args.data, args.new.rows, &args.new.gram)?, &model)?;
+    let decision = threads::install(args.run.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
     let mut extras: Vec<Extra> = Vec::new();
     if args.decision {
@@ -31,7 +31,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     if let Some(path) = &args.output {
         output::write_file(path, csv(&model, &predicted, &extras).as_bytes())?;
     }
-    match (args.json, &args.output) {
+    match (args.run.json, &args.output) {
         (true, path) => {
             let path = path.as_ref().map(|p| p.display().to_string());
             let mut value = json!({ "rows": data.len(), "predictions": values(&predicted), "output": path });

@@ -16,14 +16,14 @@ use crate::{
 
 pub fn run(args: &ScoreArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = super::read(&args.data, args.rows, &args.gram)?;
+    let rows = super::read(&args.data, args.new.rows, &args.new.gram)?;
     let truth = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
-    let decision = threads::install(args.threads, || model.decision(&data))?;
+    let decision = threads::install(args.run.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
     let measured = scores::all(&truth, &predicted, &model.class_scores(&decision))?;
     let outcome = scores::outcome(String::new(), &truth, &predicted)?;
-    if args.json {
+    if args.run.json {
         output::json(&value(data.len(), &measured, &outcome))?;
     } else {
         output::print(&words(data.len(), &measured, &outcome))?;

@@ -18,14 +18,14 @@ pub fn run(args: &VerifyArgs) -> Result<Exit> {
     let target = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let weight = super::weights(&rows, args.weight_column.as_deref())?;
-    let found = threads::install(args.threads, || {
+    let found = threads::install(args.run.threads, || {
         if args.prove {
             prove(&model, &data, &target, weight.as_deref(), &mut Silent)
         } else {
             verify(&model, &data, &target, weight.as_deref())
         }
     })?;
-    if args.json {
+    if args.run.json {
         output::json(&json!({
             "verified": found.agrees,
             "stated": found.stated,

@@ -3,8 +3,8 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
-    csv::{Column, Table},
     source::{self, Lines, shown},
+    table::{Column, Table},
 };
 use crate::{Error, Result};
 
@@ -22,13 +22,16 @@ struct Attribute {
 
 type Place<T> = std::result::Result<T, (usize, String)>;
 
+/// Where a value stands in its line, from 1, and what it says; `None` for a missing one.
+type Field = (usize, Option<String>);
+
 /// Reads text; `source` is what errors call it.
 pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
     let mut lines = Lines::new(input, source);
     let mut attributes: Vec<Attribute> = Vec::new();
     let mut columns: Vec<Column> = Vec::new();
     let mut in_data = false;
-    let mut row: Vec<Option<String>> = Vec::new();
+    let mut row: Vec<Field> = Vec::new();
     loop {
         let parsed = match lines.next()? {
             None => break,
@@ -64,7 +67,12 @@ fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> P
             Ok(())
         }
         "@attribute" => {
+            scanner.space();
+            let at = scanner.at;
             let name = scanner.value(&[])?;
+            if attributes.iter().any(|a| a.name == name) {
+                return Err((at + 1, format!("two attributes are called `{name}`; rename one of them")));
+            }
             scanner.space();
             let at = scanner.at;
             if scanner.eat('{') {
@@ -100,8 +108,8 @@ fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> P
     }
 }
 
-/// The values of one line; `None` for a missing one.
-fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Option<String>>) -> Place<()> {
+/// The values of one line.
+fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Field>) -> Place<()> {
     row.clear();
     let mut scanner = Scanner { line, at: 0 };
     scanner.space();
@@ -109,7 +117,7 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Option<String>>) -
         // What a sparse row leaves out is 0, or the first nominal value.
         let zero =
             |a: &Attribute| Some(a.nominal.as_ref().and_then(|v| v.first().cloned()).unwrap_or_else(|| "0".into()));
-        row.extend(attributes.iter().map(zero));
+        row.extend(attributes.iter().map(|a| (1, zero(a))));
         scanner.space();
         while !scanner.eat('}') {
             scanner.space();
@@ -123,8 +131,7 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Option<String>>) -
                     format!("expected an attribute number from 0 to {last}, found {}", shown(&index)),
                 ));
             };
-            let value = scanner.field(&[',', '}'])?;
-            row[place] = value;
+            row[place] = scanner.field(&[',', '}'])?;
             scanner.space();
             if !scanner.eat(',') && !scanner.peek('}') {
                 return Err((scanner.at + 1, "expected `,` or `}`".into()));
@@ -143,25 +150,26 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Option<String>>) -
         }
     }
     if row.len() != attributes.len() {
-        return Err((1, format!("has {} values where {} attributes were declared", row.len(), attributes.len())));
+        let at = row.get(attributes.len()).map_or(line.len() + 1, |(at, _)| *at);
+        return Err((at, format!("has {} values where {} attributes were declared", row.len(), attributes.len())));
     }
     Ok(())
 }
 
-fn push(row: &[Option<String>], attributes: &[Attribute], columns: &mut [Column]) -> Place<()> {
-    for ((value, attribute), column) in row.iter().zip(attributes).zip(columns) {
+fn push(row: &[Field], attributes: &[Attribute], columns: &mut [Column]) -> Place<()> {
+    for (((at, value), attribute), column) in row.iter().zip(attributes).zip(columns) {
         match (column, value) {
             (Column::Numeric(numbers), None) => numbers.push(f64::NAN),
             (Column::Numeric(numbers), Some(text)) => {
                 let name = &attribute.name;
                 numbers.push(
-                    text.parse().map_err(|_| (1, format!("attribute `{name}` is numeric, found {}", shown(text))))?,
+                    text.parse().map_err(|_| (*at, format!("attribute `{name}` is numeric, found {}", shown(text))))?,
                 );
             }
             (Column::Text(texts), None) => texts.push("?".into()),
             (Column::Text(texts), Some(text)) => {
                 if attribute.nominal.as_ref().is_some_and(|v| !v.contains(text)) {
-                    return Err((1, format!("{} is no value of attribute `{}`", shown(text), attribute.name)));
+                    return Err((*at, format!("{} is no value of attribute `{}`", shown(text), attribute.name)));
                 }
                 texts.push(text.clone());
             }
@@ -221,11 +229,11 @@ impl Scanner<'_> {
         Err((start + 1, "opens a quote that is never closed".into()))
     }
 
-    /// A value of a row; `None` for a bare `?`.
-    fn field(&mut self, ends: &[char]) -> Place<Option<String>> {
+    /// A value of a row; missing where it is a bare `?`.
+    fn field(&mut self, ends: &[char]) -> Place<Field> {
         self.space();
-        let bare = self.peek('?');
+        let (at, bare) = (self.at + 1, self.peek('?'));
         let text = self.value(ends)?;
-        Ok(Some(text).filter(|t| !(bare && t == "?")))
+        Ok((at, Some(text).filter(|t| !(bare && t == "?"))))
     }
 }

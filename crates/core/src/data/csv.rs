@@ -1,98 +1,15 @@
-//! Tables from delimited text: named, typed columns, and the way from them to features and a target.
+//! Tables from delimited text.
 
 use std::path::Path;
 
 use ::csv::{ReaderBuilder, StringRecord};
 
-use super::{Dataset, Rows, Sequences, Sparse, Target, View, source};
-use crate::{Error, Result, linalg::Matrix};
-
-/// One column of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Column {
-    /// Every field is a number or missing; missing ones are NaN.
-    Numeric(Vec<f64>),
-    /// At least one field is neither; fields as written, without the space around them.
-    Text(Vec<String>),
-}
-
-/// How a target column is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TaskHint {
-    /// Text, or 2 to 10 distinct integers: classes. Anything else: values.
-    #[default]
-    Auto,
-    /// Classes, whatever the column looks like.
-    Classify,
-    /// Values; the column must be numeric.
-    Regress,
-}
-
-/// A table: named, typed columns.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    names: Vec<String>,
-    columns: Vec<Column>,
-    n_rows: usize,
-    header: bool,
-    /// Columns whose header field is blank, as a row index written by other tools is.
-    unnamed: Vec<usize>,
-    /// What only richer formats than delimited text have.
-    pub(super) extra: Extra,
-}
-
-/// Columns stored sparsely, groups of columns, and what a data description says about their use.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Extra {
-    /// Sparse columns; they are counted after the others.
-    pub sparse: Option<Sparse>,
-    pub sparse_names: Vec<String>,
-    /// Named runs of columns, counted through.
-    pub groups: Vec<ColumnGroup>,
-    /// The column to predict, if the file says so.
-    pub target: Option<String>,
-    /// The bank to use, if the file says so.
-    pub kernels: Option<String>,
-    /// The column of row names, which is never a feature.
-    pub ids: Option<String>,
-    /// What was done while reading that the user should know.
-    pub notes: Vec<String>,
-    /// Where each row stood in the file, if some were left out: its place among the columns of kernel values.
-    pub places: Option<Vec<usize>>,
-}
-
-/// A named run of columns, as a view of the data is.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct ColumnGroup {
-    pub name: String,
-    pub columns: std::ops::Range<usize>,
-    /// Does it hold kernel values against the training rows?
-    pub gram: bool,
-    /// Rows that have nothing here.
-    pub absent: Vec<usize>,
-}
-
-impl Column {
-    /// Numbers where every text is one (or missing), else texts.
-    pub(super) fn of_texts(texts: Vec<String>) -> Self {
-        let numbers: Option<Vec<f64>> = texts.iter().map(|t| number(t)).collect();
-        numbers.map_or_else(|| Self::Text(texts), Self::Numeric)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Numeric(values) => values.len(),
-            Self::Text(texts) => texts.len(),
-        }
-    }
-
-    fn select(&self, index: &[usize]) -> Self {
-        match self {
-            Self::Numeric(values) => Self::Numeric(index.iter().map(|&i| values[i]).collect()),
-            Self::Text(texts) => Self::Text(index.iter().map(|&i| texts[i].clone()).collect()),
-        }
-    }
-}
+pub use super::table::{Column, Table, TaskHint};
+use super::{
+    source::{self, place_in},
+    table::{Extra, first_repeated, number},
+};
+use crate::{Error, Result};
 
 impl Table {
     /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most. Other formats: see
@@ -110,8 +27,7 @@ impl Table {
     pub fn parse(bytes: &[u8], delimiter: u8, source: &Path) -> Result<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|e| {
-            let line = line_at(bytes, e.valid_up_to());
-            Error::file(source, format!("line {line} is not valid UTF-8; save the file as UTF-8 text"))
+            Error::file(source, place_in(bytes, e.valid_up_to(), "not valid UTF-8; save the file as UTF-8 text"))
         })?;
 
         let (mut names, mut header, mut unnamed) = (Vec::new(), false, Vec::new());
@@ -142,8 +58,10 @@ impl Table {
             let problem = if header { "only a header, no rows of data" } else { "the file is empty" };
             return Err(Error::file(source, problem));
         }
-        if let Some(name) = first_repeated(&names) {
-            return Err(Error::file(source, format!("the header names two columns `{name}`; rename one of them")));
+        if let Some(j) = first_repeated(&names) {
+            let at = field_at(bytes, first_of_record(bytes, 0), delimiter, j);
+            let problem = format!("the header names two columns `{}`; rename one of them", names[j]);
+            return Err(Error::file(source, place_in(bytes, at, problem)));
         }
         let mut columns: Vec<Column> =
             numbers.into_iter().map(|n| n.map_or_else(|| Column::Text(Vec::new()), Column::Numeric)).collect();
@@ -159,332 +77,6 @@ impl Table {
         }
         Ok(Self { names, columns, n_rows, header, unnamed, extra: Extra::default() })
     }
-
-    /// From named columns of equal length.
-    pub(super) fn from_columns(columns: Vec<(String, Column)>, source: &Path) -> Result<Self> {
-        let (names, columns): (Vec<String>, Vec<Column>) = columns.into_iter().unzip();
-        let n_rows = columns.first().map_or(0, Column::len);
-        if n_rows == 0 || columns.iter().any(|c| c.len() != n_rows) {
-            let problem = if n_rows == 0 { "no rows of data" } else { "its columns differ in length" };
-            return Err(Error::file(source, problem));
-        }
-        if let Some(name) = first_repeated(&names) {
-            return Err(Error::file(source, format!("two columns are called `{name}`; rename one of them")));
-        }
-        Ok(Self { names, columns, n_rows, header: true, unnamed: Vec::new(), extra: Extra::default() })
-    }
-
-    /// From sparse columns and perhaps one beside them.
-    pub(super) fn from_sparse(
-        beside: Option<(String, Column)>,
-        names: Vec<String>,
-        sparse: Sparse,
-        source: &Path,
-    ) -> Result<Self> {
-        let n_rows = sparse.rows();
-        let target = beside.as_ref().map(|(name, _)| name.clone());
-        let mut table = match beside {
-            Some(column) => Self::from_columns(vec![column], source)?,
-            None => Self { n_rows, header: true, ..Self::default() },
-        };
-        table.extra = Extra { sparse: Some(sparse), sparse_names: names, target, ..Extra::default() };
-        Ok(table)
-    }
-
-    /// Its own columns and their names, taken apart.
-    pub(super) fn into_columns(self) -> (Vec<(String, Column)>, Extra) {
-        (self.names.into_iter().zip(self.columns).collect(), self.extra)
-    }
-
-    /// The column to predict, if the file itself says so: `label` of LIBSVM text, `target` of a data description.
-    pub fn default_target(&self) -> Option<&str> {
-        self.extra.target.as_deref()
-    }
-
-    /// The bank to use, if the file itself says so.
-    pub fn kernels(&self) -> Option<&str> {
-        self.extra.kernels.as_deref()
-    }
-
-    /// What was done while reading that the user should know.
-    pub fn notes(&self) -> &[String] {
-        &self.extra.notes
-    }
-
-    /// The rows `index`, in that order.
-    #[must_use]
-    pub fn select_rows(&self, index: &[usize]) -> Self {
-        let mut extra = self.extra.clone();
-        extra.sparse = extra.sparse.map(|s| s.select_rows(index));
-        extra.places = Some(index.iter().map(|&i| extra.places.as_ref().map_or(i, |p| p[i])).collect());
-        for group in &mut extra.groups {
-            group.absent = (0..index.len()).filter(|&i| group.absent.contains(&index[i])).collect();
-        }
-        let columns = self.columns.iter().map(|c| c.select(index)).collect();
-        let (names, unnamed) = (self.names.clone(), self.unnamed.clone());
-        Self { names, columns, n_rows: index.len(), header: self.header, unnamed, extra }
-    }
-
-    /// Column names, in order.
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// Number of rows, the header not counted.
-    pub fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-
-    /// A column by name or, where no column has that name, by position: 1 is the first, -1 the last.
-    pub fn column(&self, key: &str) -> Result<&Column> {
-        self.index(key).map(|j| &self.columns[j])
-    }
-
-    /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
-    pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
-        let ids = self.extra.ids.as_deref();
-        let excluded: Vec<usize> =
-            exclude.iter().copied().chain(ids).map(|key| self.index(key)).collect::<Result<_>>()?;
-        let Some(only) = only else {
-            let chosen: Vec<usize> = (0..self.width()).filter(|j| !excluded.contains(j)).collect();
-            if let Some(j) = chosen.iter().find(|j| self.unnamed.contains(j)) {
-                return Err(Error::data(
-                    format!("column {}", j + 1),
-                    "has no name in the header and may be a row index",
-                    format!("exclude it as `{}`, or give it a name", j + 1),
-                ));
-            }
-            return self.features(&chosen);
-        };
-        let chosen: Vec<usize> = only.iter().map(|key| self.index(key)).collect::<Result<_>>()?;
-        if let Some(&j) = chosen.iter().find(|j| excluded.contains(j)) {
-            return Err(Error::data(
-                format!("column `{}`", self.name(j)),
-                "is a feature column and excluded (or the target) at once",
-                "remove it from one of the two",
-            ));
-        }
-        if let Some(j) = first_repeated(&chosen) {
-            let what = format!("column `{}`", self.name(*j));
-            return Err(Error::data(what, "is named twice as a feature", "name each column once"));
-        }
-        self.features(&chosen)
-    }
-
-    /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are ignored.
-    ///
-    /// A file without a header that lacks some of the names but has exactly as many columns is taken by position.
-    pub fn dataset_of<'a>(&self, columns: &'a [String]) -> Result<Dataset> {
-        // Sparse columns that this file never fills are columns of zeros.
-        let places = self.places();
-        let mut blank = self.width();
-        let place = |name: &'a String| match places.get(name.as_str()) {
-            Some(at) => Ok(*at),
-            None if self.extra.sparse.is_some() && is_generated(name) => {
-                blank += 1;
-                Ok(blank - 1)
-            }
-            None => Err(name),
-        };
-        let by_name: std::result::Result<Vec<usize>, &String> = columns.iter().map(place).collect();
-        match by_name {
-            Ok(chosen) => {
-                let called: std::collections::HashMap<usize, &String> = chosen.iter().copied().zip(columns).collect();
-                self.features_called(&chosen, &|j| called.get(&j).map_or_else(String::new, ToString::to_string))
-            }
-            Err(_) if !self.header && self.names.len() == columns.len() => {
-                let all: Vec<usize> = (0..columns.len()).collect();
-                let by_position = self.features(&all)?;
-                Dataset::from_rows(by_position.rows().clone(), columns.to_vec())
-            }
-            Err(name) => Err(Error::data(
-                format!("column `{name}`"),
-                "is needed and not in the table",
-                format!("add it ({})", nearest(name, &self.names)),
-            )),
-        }
-    }
-
-    /// The target column, by name or position as in [`Table::column`]. A missing value is refused, naming the row.
-    pub fn target(&self, key: &str, task: TaskHint) -> Result<Target> {
-        let j = self.index(key)?;
-        let missing = |row: usize| {
-            Error::data(
-                format!("target column `{}`", self.names[j]),
-                format!("row {} has no value", row + 1),
-                "fill it in or drop the row",
-            )
-        };
-        match &self.columns[j] {
-            Column::Text(texts) if task != TaskHint::Regress => match texts.iter().position(|t| is_missing(t)) {
-                Some(row) => Err(missing(row)),
-                None => Ok(Target::classes(texts)),
-            },
-            Column::Text(_) => {
-                self.numeric(j, "choose a numeric target, or classify").map(|v| Target::Values(v.into()))
-            }
-            Column::Numeric(values) => {
-                if let Some(row) = values.iter().position(|v| !v.is_finite()) {
-                    return Err(missing(row));
-                }
-                let classes = task == TaskHint::Classify || (task == TaskHint::Auto && few_integers(values));
-                Ok(if classes {
-                    // + 0.0 makes one class of 0 and -0.
-                    Target::classes(&values.iter().map(|v| (v + 0.0).to_string()).collect::<Vec<_>>())
-                } else {
-                    Target::Values(values.clone())
-                })
-            }
-        }
-    }
-
-    /// Columns of either kind.
-    fn width(&self) -> usize {
-        self.names.len() + self.extra.sparse_names.len()
-    }
-
-    fn name(&self, j: usize) -> &str {
-        let sparse = || self.extra.sparse_names.get(j - self.names.len()).map_or("", String::as_str);
-        self.names.get(j).map_or_else(sparse, String::as_str)
-    }
-
-    /// Where each column stands, counted through.
-    fn places(&self) -> std::collections::HashMap<&str, usize> {
-        let names = self.names.iter().chain(&self.extra.sparse_names);
-        names.enumerate().map(|(j, name)| (name.as_str(), j)).collect()
-    }
-
-    fn index(&self, key: &str) -> Result<usize> {
-        let n = self.names.len();
-        let by_position = || match key.trim().parse::<isize>() {
-            Ok(p) if p != 0 && p.unsigned_abs() <= n => Some(if p > 0 { p as usize - 1 } else { n - p.unsigned_abs() }),
-            _ => None,
-        };
-        let sparse = || self.extra.sparse_names.iter().position(|name| name == key).map(|j| n + j);
-        let found = self.names.iter().position(|name| name == key).or_else(sparse).or_else(by_position);
-        found.ok_or_else(|| {
-            let all: Vec<String> = self.names.iter().chain(&self.extra.sparse_names).cloned().collect();
-            Error::data(
-                format!("column `{key}`"),
-                "is not in the table",
-                format!("choose one of {}", nearest(key, &all)),
-            )
-        })
-    }
-
-    fn numeric(&self, j: usize, remedy: &str) -> Result<&[f64]> {
-        match &self.columns[j] {
-            Column::Numeric(values) => Ok(values),
-            Column::Text(texts) => {
-                let row = texts.iter().position(|t| number(t).is_none()).unwrap_or(0);
-                let text = &texts[row];
-                let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
-                let dots = if rest.is_empty() { "" } else { "…" };
-                let problem = format!("holds text (row {}: `{shown}{dots}`)", row + 1);
-                Err(Error::data(format!("column `{}`", self.names[j]), problem, remedy))
-            }
-        }
-    }
-
-    /// Columns of numbers in the order chosen, then sparse ones, then those of text as sequences; with the views among them.
-    fn features(&self, chosen: &[usize]) -> Result<Dataset> {
-        self.features_called(chosen, &|j| self.name(j).to_string())
-    }
-
-    /// The same under other names.
-    fn features_called(&self, chosen: &[usize], name: &dyn Fn(usize) -> String) -> Result<Dataset> {
-        if chosen.is_empty() {
-            return Err(Error::data("features", "no column is left", "exclude fewer columns"));
-        }
-        let own = |j: &usize| *j < self.names.len();
-        let is_text = |j: &usize| matches!(self.columns[*j], Column::Text(_));
-        let (texts, numbers): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(own).partition(is_text);
-        let sparse: Vec<usize> = chosen.iter().copied().filter(|j| !own(j)).map(|j| j - self.names.len()).collect();
-        let mut values: Vec<&[f64]> = Vec::new();
-        for &j in &numbers {
-            values.push(self.numeric(j, "")?);
-        }
-        let data = (0..self.n_rows).flat_map(|i| values.iter().map(move |c| c[i])).collect();
-        let mut sequences = Vec::new();
-        for &j in &texts {
-            if let Column::Text(t) = &self.columns[j] {
-                sequences.push(Sequences::new(&self.names[j], t)?);
-            }
-        }
-        let mut rows = Rows::new(Matrix::new(self.n_rows, numbers.len(), data)?, sequences)?;
-        if let (Some(s), false) = (&self.extra.sparse, sparse.is_empty()) {
-            let mut wide = s.clone();
-            wide.widen(sparse.iter().max().map_or(0, |m| m + 1));
-            rows = rows.with_sparse(wide.select_cols(&sparse))?;
-        }
-        let order: Vec<usize> =
-            numbers.into_iter().chain(sparse.into_iter().map(|j| j + self.names.len())).chain(texts).collect();
-        let names = order.iter().map(|&j| name(j)).collect();
-        self.with_groups(Dataset::from_rows(rows, names)?, &order)
-    }
-
-    /// Names the views of `data`, whose columns are the table's columns `order`. A view of which no column was chosen is gone.
-    fn with_groups(&self, data: Dataset, order: &[usize]) -> Result<Dataset> {
-        let mut views = Vec::new();
-        let mut kept = Vec::new();
-        for group in &self.extra.groups {
-            let places: Vec<usize> = (0..order.len()).filter(|&k| group.columns.contains(&order[k])).collect();
-            let (Some(&first), Some(&last)) = (places.first(), places.last()) else { continue };
-            if last + 1 - first != places.len() {
-                return Err(Error::data(
-                    format!("view `{}`", group.name),
-                    "its columns are not side by side",
-                    "a view holds numbers or texts, not both: make two views of it",
-                ));
-            }
-            views.push(View { name: group.name.clone(), columns: first..last + 1 });
-            kept.push(group);
-        }
-        let mut data = data.with_views(views)?;
-        if let Some(places) = &self.extra.places {
-            data = data.with_places(places.clone())?;
-        }
-        for group in kept {
-            data = if group.gram { data.with_gram(&group.name)? } else { data };
-            data = data.with_absent(&group.name, &group.absent)?;
-        }
-        Ok(data)
-    }
-}
-
-/// `x12`: a column without a name of its own.
-fn is_generated(name: &str) -> bool {
-    let digits = name.rsplit('.').next().unwrap_or(name).trim_start_matches('x');
-    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// The names a user may have meant by `key`: all of them while they are few, else the nearest ones.
-pub(crate) fn nearest(key: &str, names: &[String]) -> String {
-    const SHOWN: usize = 12;
-    let key = key.to_lowercase();
-    let mut order: Vec<&String> = names.iter().collect();
-    if order.len() > SHOWN {
-        order.sort_by_cached_key(|name| edit_distance(&key, &name.to_lowercase()));
-        order.truncate(SHOWN);
-    }
-    let list: Vec<String> = order.iter().map(|name| format!("`{name}`")).collect();
-    let rest = names.len() - order.len();
-    if rest == 0 { list.join(", ") } else { format!("{} and {rest} more", list.join(", ")) }
-}
-
-/// Levenshtein distance over characters.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Calls `visit(is_first, record)` for every record; refuses ragged rows and a quote that is never closed.
@@ -502,23 +94,54 @@ fn each_record(text: &str, delimiter: u8, source: &Path, mut visit: impl FnMut(b
             && record.iter().any(|field| field.contains(['\n', '\r']))
             && text.get(start_of(&record)..).is_some_and(|rest| rest.matches('"').count() % 2 == 1);
         if open_quote || record.len() != expected {
-            let problem = if open_quote {
-                "opens a quote that is never closed".to_string()
+            let start = first_of_record(text.as_bytes(), start_of(&record));
+            let (at, problem) = if open_quote {
+                (quote_at(text.as_bytes(), start), "opens a quote that is never closed".to_string())
             } else {
-                format!("has {} fields where {expected} were expected", record.len())
+                let at = field_at(text.as_bytes(), start, delimiter, expected);
+                (at, format!("the row has {} fields where {expected} were expected", record.len()))
             };
-            return Err(Error::file(source, format!("line {} {problem}", line_at(text.as_bytes(), start_of(&record)))));
+            return Err(Error::file(source, place_in(text.as_bytes(), at, problem)));
         }
         visit(first, &record);
     }
     Ok(())
 }
 
-/// The line, from 1, of the first record at or after byte `at` (blank lines before it belong to no record).
-fn line_at(bytes: &[u8], at: usize) -> usize {
-    let blank = bytes[at..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
-    let lines = |end: u8| bytes[..at + blank].split(|&b| b == end).count();
-    lines(b'\n').max(lines(b'\r'))
+/// Where the record at or after byte `at` begins: blank lines before it belong to none.
+fn first_of_record(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count()
+}
+
+/// Where field `k`, from 0, of the record at byte `start` begins; where the record ends if it has no such field.
+fn field_at(bytes: &[u8], start: usize, delimiter: u8, k: usize) -> usize {
+    let (mut quoted, mut fields) = (false, 0);
+    for (at, &byte) in bytes.iter().enumerate().skip(start) {
+        match byte {
+            _ if fields == k => return at,
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' if !quoted => return at,
+            byte if byte == delimiter && !quoted => fields += 1,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+/// Where the quote opens that is still open at the end of the text. A doubled quote closes and opens again, at the same place.
+fn quote_at(bytes: &[u8], start: usize) -> usize {
+    let (mut opened, mut closed) = (None, None);
+    for at in (start..bytes.len()).filter(|&at| bytes[at] == b'"') {
+        match opened {
+            None if closed.is_some_and(|(_, end)| end + 1 == at) => opened = closed.map(|(from, _)| from),
+            None => opened = Some(at),
+            Some(from) => {
+                closed = Some((from, at));
+                opened = None;
+            }
+        }
+    }
+    opened.unwrap_or(start)
 }
 
 fn sniff(bytes: &[u8]) -> u8 {
@@ -541,33 +164,6 @@ fn sniff(bytes: &[u8]) -> u8 {
     } else {
         b'\t'
     }
-}
-
-fn is_missing(field: &str) -> bool {
-    ["", "na", "n/a", "nan", "?", "null"].iter().any(|missing| field.trim().eq_ignore_ascii_case(missing))
-}
-
-/// A field as a number: NaN if it is missing, `None` if it is text.
-fn number(field: &str) -> Option<f64> {
-    field.trim().parse().ok().or_else(|| is_missing(field).then_some(f64::NAN))
-}
-
-fn few_integers(values: &[f64]) -> bool {
-    let mut distinct: Vec<f64> = Vec::new();
-    for &value in values {
-        if value.fract() != 0.0 || distinct.len() > 10 {
-            return false;
-        }
-        if !distinct.contains(&value) {
-            distinct.push(value);
-        }
-    }
-    (2..=10).contains(&distinct.len())
-}
-
-fn first_repeated<T: Eq + std::hash::Hash>(items: &[T]) -> Option<&T> {
-    let mut seen = std::collections::HashSet::new();
-    items.iter().find(|item| !seen.insert(*item))
 }
 
 #[cfg(test)]
@@ -604,15 +200,25 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_are_refused_with_the_line() {
+    fn broken_files_are_refused_with_line_and_column() {
         let read = |bytes: &[u8]| message(Table::parse(bytes, b',', Path::new("t.csv")));
-        assert_eq!(read(b"a,b\n\n1,2\n\n3\n"), "t.csv: line 5 has 1 fields where 2 were expected");
-        assert_eq!(read(b"a,b\r\n1,2\r\n1,2,3\r\n"), "t.csv: line 3 has 3 fields where 2 were expected");
-        assert_eq!(read(b"a,b\n1,x\n2,\"y\n3,z\n"), "t.csv: line 3 opens a quote that is never closed");
-        assert!(read(b"a,b\n1,2\n1,\xff\n").contains("line 3 is not valid UTF-8"));
+        assert_eq!(read(b"a,b\n\n1,2\n\n3\n"), "t.csv: line 5, column 2: the row has 1 fields where 2 were expected");
+        assert_eq!(
+            read(b"a,b\r\n1,2\r\n1,2,3\r\n"),
+            "t.csv: line 3, column 5: the row has 3 fields where 2 were expected"
+        );
+        // A line break within quotes does not end a row, and the next row is counted on.
+        assert_eq!(
+            read(b"a,b\n\"x\ny\",2\n1,\"2,3\",4\n"),
+            "t.csv: line 4, column 9: the row has 3 fields where 2 were expected"
+        );
+        assert_eq!(read(b"a,b\n1,x\n2,\"y\n3,z\n"), "t.csv: line 3, column 3: opens a quote that is never closed");
+        assert_eq!(read(b"a,b\n2,\"\"\"y\n3,z\n"), "t.csv: line 2, column 3: opens a quote that is never closed");
+        assert_eq!(read(b"a,b\n2,\"v\"\n3,\"z\nw"), "t.csv: line 3, column 3: opens a quote that is never closed");
+        assert!(read(b"a,b\n1,2\n1,\xff\n").contains("line 3, column 3: not valid UTF-8"));
         assert!(read(b"a,b\n").contains("no rows of data"));
         assert!(read(b"\xef\xbb\xbf\n\n").contains("is empty"));
-        assert!(read(b"a,b,a\n1,2,3\n").contains("two columns `a`"));
+        assert!(read(b"\na,b,a\n1,2,3\n").contains("line 2, column 5: the header names two columns `a`"));
     }
 
     #[test]
@@ -635,64 +241,5 @@ mod tests {
             }
         }
         assert!(good > 500, "{good}");
-    }
-
-    #[test]
-    fn features_leave_nothing_unsaid() {
-        let t = table(",a,b,city,y\n0,1,2,Rio,0\n1,3,4,Oslo,1\n").unwrap();
-        assert!(message(t.dataset(&["y"], None)).contains("column 1: has no name"));
-        let text = t.dataset(&["y", "1"], Some(&["city", "b"])).unwrap();
-        assert_eq!(
-            (text.columns(), text.rows().sequence(1).unwrap().get(1)),
-            (&["b".into(), "city".into()][..], "Oslo")
-        );
-        let d = t.dataset(&["y", "1", "city"], None).unwrap();
-        assert_eq!(
-            (d.columns(), d.features().data()),
-            (&["a".to_string(), "b".to_string()][..], &[1.0, 2.0, 3.0, 4.0][..])
-        );
-        assert_eq!(t.dataset(&["y"], Some(&["b", "a"])).unwrap().features().row(1), [4.0, 3.0]);
-        assert!(message(t.dataset(&["y"], Some(&["a", "y"]))).contains("at once"));
-        assert!(message(t.dataset(&[], Some(&["a", "2"]))).contains("named twice"));
-        assert!(message(table("a,b\n1,2\n3,?\n").unwrap().dataset(&[], None)).contains("column `b`: row 2 is NaN"));
-    }
-
-    #[test]
-    fn prediction_takes_the_models_columns() {
-        let names = |s: &[&str]| s.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let t = table("y,b,a\nn/a,2,1\n").unwrap();
-        assert_eq!(t.dataset_of(&names(&["a", "b"])).unwrap().features().data(), [1.0, 2.0]);
-        assert!(message(t.dataset_of(&names(&["a", "c"]))).contains("column `c`"));
-        // No header: by name where the names exist, by position only where the number of columns leaves no doubt.
-        let t = table("1,2,3\n").unwrap();
-        assert_eq!(t.dataset_of(&names(&["x2", "x3"])).unwrap().features().data(), [2.0, 3.0]);
-        let d = t.dataset_of(&names(&["x2", "x3", "x4"])).unwrap();
-        assert_eq!((d.features().data(), d.columns()), (&[1.0, 2.0, 3.0][..], &names(&["x2", "x3", "x4"])[..]));
-        assert!(message(t.dataset_of(&names(&["a", "b"]))).contains("column `a`"));
-    }
-
-    #[test]
-    fn targets_follow_the_hint() {
-        let t = table("i,f,s,m\n1,0.5,u,yes\n-1,2,v,\n-1,3,u,no\n").unwrap();
-        let class = |names: &[&str], labels: &[usize]| Target::Classes {
-            names: names.iter().map(ToString::to_string).collect(),
-            labels: labels.to_vec(),
-        };
-        assert_eq!(t.target("i", TaskHint::Auto).unwrap(), class(&["-1", "1"], &[1, 0, 0]));
-        assert_eq!(t.target("i", TaskHint::Regress).unwrap(), Target::Values(vec![1.0, -1.0, -1.0]));
-        assert_eq!(t.target("f", TaskHint::Auto).unwrap(), Target::Values(vec![0.5, 2.0, 3.0]));
-        assert_eq!(t.target("f", TaskHint::Classify).unwrap(), class(&["0.5", "2", "3"], &[0, 1, 2]));
-        assert_eq!(t.target("s", TaskHint::Auto).unwrap(), class(&["u", "v"], &[0, 1, 0]));
-        assert!(message(t.target("s", TaskHint::Regress)).contains("row 1: `u`"));
-        assert!(message(t.target("m", TaskHint::Auto)).contains("row 2 has no value"));
-        let eleven: String = (0..11).map(|i| i.to_string() + "\n").collect();
-        assert!(matches!(table(&eleven).unwrap().target("1", TaskHint::Auto).unwrap(), Target::Values(_)));
-    }
-
-    #[test]
-    fn nearest_names_come_first_when_there_are_many() {
-        let names: Vec<String> = (0..50).map(|i| format!("feature_{i}")).chain(["Income".into()]).collect();
-        assert!(nearest("incme", &names).starts_with("`Income`, "));
-        assert_eq!((edit_distance("kitten", "sitting"), edit_distance("", "ab")), (3, 2));
     }
 }

@@ -25,20 +25,44 @@ use serde::Deserialize;
 use super::{
     Sparse, arff,
     array::{self, Array, Values},
-    csv::{Column, ColumnGroup, Extra, Table},
     fasta, libsvm,
     source::{self, Span},
+    table::{Column, ColumnGroup, Extra, Table, nearest},
 };
 use crate::{Error, Result};
 
 /// Reads a file of any known format: delimited text, LIBSVM text, npy, npz, mat, ARFF, FASTA, or a data description (`.toml`). The
 /// format is told by the extension below `.gz` and `.zst`, else by the first bytes.
 pub fn read(path: &Path) -> Result<Table> {
-    let extension = source::extension(path);
-    match extension.as_str() {
+    read_within(path, None, None)
+}
+
+/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are never held.
+pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
+    read_within(path, Some(rows), None)
+}
+
+/// All or some rows of a file whose rows may take `memory` bytes at most, half the machine's where that is left open. Sparse rows are
+/// refused as soon as they do not fit, other files before they are read on.
+pub fn read_within(path: &Path, rows: Option<Span>, memory: Option<u64>) -> Result<Table> {
+    let memory = memory.unwrap_or_else(|| source::machine_memory().unwrap_or(8 << 30) / 2);
+    if is_libsvm_file(path)? {
+        return libsvm::read(path, rows, memory);
+    }
+    let table = read_whole(path)?;
+    let Some(rows) = rows else { return Ok(table) };
+    if rows.first > table.n_rows() {
+        let got = format!("{}-{}", rows.first, rows.last);
+        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), got));
+    }
+    Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
+}
+
+/// Any format but LIBSVM text.
+fn read_whole(path: &Path) -> Result<Table> {
+    match source::extension(path).as_str() {
         "toml" => return description(path),
         "npy" | "npz" | "mat" => return from_arrays(array::read(path)?, path),
-        "svm" | "libsvm" | "svmlight" => return libsvm::read(path, None),
         "arff" => return arff::read(path),
         "fa" | "fasta" | "fna" | "faa" => return fasta::read(path),
         "csv" | "tsv" | "tab" => return Table::read(path),
@@ -53,28 +77,15 @@ pub fn read(path: &Path) -> Result<Table> {
     match start {
         [0x93, b'N', b'U', b'M', ..] => from_arrays(array::read(path)?, path),
         [b'>', ..] => fasta::read(path),
-        _ if is_libsvm(start) => libsvm::read(path, None),
         _ => Table::read(path),
     }
-}
-
-/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are never held.
-pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
-    if is_libsvm_file(path)? {
-        return libsvm::read(path, Some(rows));
-    }
-    let table = read(path)?;
-    if rows.first > table.n_rows() {
-        let got = format!("{}-{}", rows.first, rows.last);
-        return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), got));
-    }
-    Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
 }
 
 fn is_libsvm_file(path: &Path) -> Result<bool> {
     Ok(match source::extension(path).as_str() {
         "svm" | "libsvm" | "svmlight" => true,
-        "toml" | "npy" | "npz" | "mat" | "arff" | "fa" | "fasta" | "fna" | "faa" | "csv" | "tsv" | "tab" => false,
+        "toml" | "npy" | "npz" | "mat" | "arff" | "fa" | "fasta" | "fna" | "faa" | "csv" | "tsv" | "tab"
+        | "parquet" => false,
         _ => is_libsvm(source::open(path)?.fill_buf().map_err(|e| Error::file(path, e))?),
     })
 }
@@ -149,7 +160,7 @@ struct FileEntry {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ViewEntry {
-    name: String,
+    name: toml::Spanned<String>,
     file: PathBuf,
     array: Option<String>,
     id: Option<String>,
@@ -159,6 +170,17 @@ struct ViewEntry {
     kernels: Option<String>,
     #[serde(default)]
     gram: bool,
+    /// Of a Gram matrix: a text file with the id of each row, a line each.
+    ids: Option<PathBuf>,
+    /// What errors call it: its line and column in the description, and its name.
+    #[serde(skip)]
+    place: String,
+}
+
+impl ViewEntry {
+    fn name(&self) -> &str {
+        self.name.get_ref()
+    }
 }
 
 /// A file of a description: rows with their ids, if it has any.
@@ -170,24 +192,23 @@ struct Part {
 }
 
 fn description(path: &Path) -> Result<Table> {
-    let text = String::from_utf8(source::read_all(path)?).map_err(|_| Error::file(path, "not valid UTF-8 text"))?;
-    let told: Description = toml::from_str(&text).map_err(|e| {
-        // Line and column first, as everywhere.
-        let at = e.span().map_or(0, |s| s.start).min(text.len());
-        let before = text.get(..at).unwrap_or_default();
-        let (line, column) = (before.matches('\n').count() + 1, at - before.rfind('\n').map_or(0, |n| n + 1) + 1);
-        Error::file(path, format!("line {line}, column {column}: {}", e.message()))
-    })?;
+    let bytes = source::read_all(path)?;
+    let wrong = |at: usize, problem: &str| Error::file(path, source::place_in(&bytes, at, problem));
+    let text = std::str::from_utf8(&bytes).map_err(|e| wrong(e.valid_up_to(), "not valid UTF-8 text"))?;
+    let mut told: Description =
+        toml::from_str(text).map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message()))?;
     if told.view.is_empty() {
         return Err(Error::file(path, "names no view: add [[view]] with a name and a file"));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut cache = HashMap::new();
     let mut names = BTreeSet::new();
-    for view in &told.view {
-        if view.name.is_empty() || !names.insert(&view.name) {
-            let problem = if view.name.is_empty() { "a view has an empty name" } else { "two views have one name" };
-            return Err(Error::file(path, format!("{problem} (`{}`); give each its own", view.name)));
+    for view in &mut told.view {
+        let name = view.name.get_ref();
+        view.place = source::place_in(&bytes, view.name.span().start, format!("view `{name}`"));
+        if name.is_empty() || !names.insert(name.clone()) {
+            let problem = if name.is_empty() { "a view has an empty name" } else { "two views have one name" };
+            return Err(wrong(view.name.span().start, &format!("{problem} (`{name}`); give each its own")));
         }
     }
     let labels = told.labels.as_ref().map(|l| {
@@ -198,7 +219,14 @@ fn description(path: &Path) -> Result<Table> {
     let mut parts = Vec::new();
     for view in &told.view {
         let id = view.id.as_ref().or(told.id.as_ref());
-        let own = part(&folder.join(&view.file), view.array.as_deref(), id, view.gram, &mut cache)?;
+        let mut own = part(&folder.join(&view.file), view.array.as_deref(), id, view.gram, &mut cache)?;
+        if let Some(ids) = &view.ids {
+            if !view.gram {
+                let problem = format!("{} has `ids` and is no Gram matrix; name its column of ids as `id`", view.place);
+                return Err(Error::file(path, problem));
+            }
+            own.ids = Some(row_names(&folder.join(ids), own.rows)?);
+        }
         parts.push(own);
     }
     join(&told, labels, parts, path)
@@ -244,7 +272,7 @@ fn array_part(path: &Path, wanted: Option<&str>, arrays: &[(String, Array)]) -> 
     };
     let Some((_, array)) = found else {
         let names: Vec<String> = arrays.iter().map(|(n, _)| n.clone()).collect();
-        let list = super::csv::nearest(wanted.unwrap_or_default(), &names);
+        let list = nearest(wanted.unwrap_or_default(), &names);
         let problem = wanted.map_or("holds several arrays".to_string(), |name| format!("has no array `{name}`"));
         return Err(Error::file(path, format!("{problem}; set `array` to one of {list}")));
     };
@@ -292,9 +320,22 @@ fn text_row(line: &str, rows: usize, columns: &mut Vec<Vec<f64>>) -> std::result
         count += 1;
     }
     if count != 0 && count != columns.len() {
-        return Err((1, format!("has {count} numbers where {} were expected", columns.len())));
+        return Err((line.len() + 1, format!("has {count} numbers where {} were expected", columns.len())));
     }
     Ok(count > 0)
+}
+
+/// The ids of `rows` rows, a line each.
+fn row_names(path: &Path, rows: usize) -> Result<Vec<String>> {
+    let mut lines = source::Lines::new(source::open(path)?, path);
+    let mut names = Vec::new();
+    while let Some(line) = lines.next()? {
+        names.extend(Some(line.trim().to_string()).filter(|name| !name.is_empty()));
+    }
+    if names.len() != rows {
+        return Err(Error::file(path, format!("names {} rows where the matrix has {rows}", names.len())));
+    }
+    Ok(names)
 }
 
 /// One table from the files of a description.
@@ -303,7 +344,7 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
     let mut extra = Extra { target: told.target.clone(), ..Extra::default() };
     let with_ids = labels.iter().chain(&parts).filter(|p| p.ids.is_some()).count();
     if with_ids > 0 && with_ids < parts.len() + usize::from(labels.is_some()) {
-        let without = told.view.iter().zip(&parts).find(|(_, p)| p.ids.is_none()).map_or("labels", |(v, _)| &v.name);
+        let without = told.view.iter().zip(&parts).find(|(_, p)| p.ids.is_none()).map_or("labels", |(v, _)| v.name());
         let problem = format!("`{without}` has no id column, other files have");
         return Err(Error::file(path, format!("{problem}; give every file one, or none to join by row")));
     }
@@ -318,6 +359,7 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
     if let Some(l) = labels {
         columns.extend(l.columns);
     }
+    extra.aside = columns.iter().map(|(name, _)| name.clone()).collect();
     let mut sparse: Vec<(Sparse, usize)> = Vec::new();
     let mut groups_of_sparse = Vec::new();
     for (view, part) in told.view.iter().zip(parts) {
@@ -325,9 +367,17 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
         let absent: Vec<usize> = (0..n).filter(|&i| places[i].is_none()).collect();
         let unused = part.rows - (n - absent.len());
         if unused > 0 {
-            extra
-                .notes
-                .push(format!("view `{}`: {unused} rows have ids that no other row has, and are not used", view.name));
+            extra.notes.push(format!(
+                "view `{}`: {unused} rows have ids that no other row has, and are not used",
+                view.name()
+            ));
+        }
+        let mut part = part;
+        if view.gram && part.ids.is_some() && part.columns.len() == part.rows {
+            // The columns of a square matrix are its rows; those of rows that it lacks are never read.
+            let zeros = || Column::Numeric(vec![0.0; part.rows]);
+            let column = |at: Option<usize>| at.map_or_else(zeros, |at| part.columns[at].1.clone());
+            part.columns = places.iter().enumerate().map(|(j, at)| ((j + 1).to_string(), column(*at))).collect();
         }
         let mut chosen = Vec::new();
         let mut target = None;
@@ -339,17 +389,18 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
                 && view.columns.as_ref().is_none_or(|c| c.contains(&name))
                 && !view.exclude.contains(&name)
             {
-                chosen.push((format!("{}.{name}", view.name), spread(&column, &places)));
+                chosen.push((format!("{}.{name}", view.name()), spread(&column, &places)));
             }
         }
         let start = columns.len();
         columns.extend(chosen);
         let end = columns.len();
         columns.extend(target);
-        let group = |columns| ColumnGroup { name: view.name.clone(), columns, gram: view.gram, absent: absent.clone() };
+        let group =
+            |columns| ColumnGroup { name: view.name().into(), columns, gram: view.gram, absent: absent.clone() };
         if let Some((names, s)) = part.sparse {
             let first = extra.sparse_names.len();
-            extra.sparse_names.extend(names.iter().map(|name| format!("{}.{name}", view.name)));
+            extra.sparse_names.extend(names.iter().map(|name| format!("{}.{name}", view.name())));
             groups_of_sparse.push(group(first..extra.sparse_names.len()));
             let index: Vec<Option<usize>> = places;
             let mut rows = Sparse::new(s.cols());
@@ -361,8 +412,8 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
         }
         if end > start {
             extra.groups.push(group(start..end));
-        } else if !groups_of_sparse.iter().any(|g| g.name == view.name) {
-            return Err(Error::file(path, format!("view `{}` has no columns left", view.name)));
+        } else if !groups_of_sparse.iter().any(|g| g.name == view.name()) {
+            return Err(Error::file(path, format!("{} has no columns left", view.place)));
         }
     }
     let width = columns.len();
@@ -387,7 +438,6 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
     }
     let mut table = Table::from_columns(columns, path)?;
     table.extra = extra;
-    table.extra.ids = ids.is_some().then(|| told.id.clone().unwrap_or_else(|| "id".into()));
     Ok(table)
 }
 
@@ -395,7 +445,7 @@ fn join(told: &Description, labels: Option<Part>, parts: Vec<Part>, path: &Path)
 fn places(view: &ViewEntry, part: &Part, ids: Option<&[String]>, n: usize, path: &Path) -> Result<Vec<Option<usize>>> {
     let (Some(ids), Some(own)) = (ids, &part.ids) else {
         if part.rows != n {
-            let problem = format!("view `{}` has {} rows where {n} were expected", view.name, part.rows);
+            let problem = format!("{} has {} rows where {n} were expected", view.place, part.rows);
             return Err(Error::file(path, format!("{problem}; join files of different rows on an `id` column")));
         }
         return Ok((0..n).map(Some).collect());
@@ -403,7 +453,7 @@ fn places(view: &ViewEntry, part: &Part, ids: Option<&[String]>, n: usize, path:
     let mut at = HashMap::new();
     for (i, id) in own.iter().enumerate() {
         if at.insert(id, i).is_some() {
-            return Err(Error::file(path, format!("view `{}` has two rows with id `{id}`", view.name)));
+            return Err(Error::file(path, format!("{} has two rows with id `{id}`", view.place)));
         }
     }
     let mut seen = BTreeSet::new();
@@ -493,7 +543,7 @@ fn bank(told: &Description) -> Option<String> {
     let quoted = |name: &str| if plain(name) { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) };
     let own = |v: &ViewEntry| {
         let kernels = v.kernels.clone().or_else(|| v.gram.then(|| "precomputed".to_string()))?;
-        Some(format!("{kernels} on view({})", quoted(&v.name)))
+        Some(format!("{kernels} on view({})", quoted(v.name())))
     };
     let all: Vec<String> = told.view.iter().filter_map(own).chain(told.kernels.clone()).collect();
     (!all.is_empty()).then(|| all.join("; "))

@@ -3,8 +3,8 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
-    csv::{Column, Table},
     source::{self, Lines, shown},
+    table::{Column, Table},
 };
 use crate::{Error, Result};
 
@@ -22,14 +22,15 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
     // The line of the last header, which must have a sequence.
     let mut open = 0;
     while let Some(line) = lines.next()? {
+        let indent = line.len() - line.trim_start().len();
         let line = line.trim();
         if let Some(header) = line.strip_prefix('>') {
             let header = header.trim().to_string();
             if sequences.last().is_some_and(String::is_empty) {
-                return Err(lines.error(1, format!("the record before (line {open}) has no sequence")));
+                return Err(lines.error(indent + 1, format!("the record before (line {open}) has no sequence")));
             }
             if header.is_empty() {
-                return Err(lines.error(2, "a header needs a name after `>`"));
+                return Err(lines.error(indent + 2, "a header needs a name after `>`"));
             }
             open = lines.number;
             headers.push(header);
@@ -45,7 +46,7 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
                 }
             };
             if let Some((column, problem)) = problem {
-                return Err(lines.error(column, problem));
+                return Err(lines.error(indent + column, problem));
             }
         }
     }
@@ -53,7 +54,7 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
         return Err(Error::file(source, "the file holds no sequence; a record is `>name` and lines of letters"));
     }
     if sequences.last().is_some_and(String::is_empty) {
-        return Err(Error::file(source, format!("line {open}: the last record has no sequence")));
+        return Err(Error::file(source, format!("line {open}, column 1: the last record has no sequence")));
     }
     let ids = headers.iter().map(|h| h.split_whitespace().next().unwrap_or_default().to_string()).collect();
     let mut columns = vec![("id".to_string(), Column::Text(ids)), ("sequence".to_string(), Column::Text(sequences))];

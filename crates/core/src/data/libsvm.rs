@@ -4,8 +4,8 @@ use std::{io::BufRead, path::Path};
 
 use super::{
     Sparse,
-    csv::{Column, Table},
     source::{self, Lines, Span, shown},
+    table::{Column, Table},
 };
 use crate::{Error, Result};
 
@@ -15,18 +15,24 @@ pub const LABEL: &str = "label";
 const WIDE: usize = 1 << 20;
 const WIDE_PER_ENTRY: usize = 16;
 
-/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held.
-pub fn read(path: &Path, rows: Option<Span>) -> Result<Table> {
-    parse(source::open(path)?, rows, path)
+/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held, in `memory` bytes at most.
+pub fn read(path: &Path, rows: Option<Span>, memory: u64) -> Result<Table> {
+    parse_within(source::open(path)?, rows, memory, path)
 }
 
 /// Reads text; `source` is what errors call it. Nothing is read beyond the last of `rows`.
 pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<Table> {
+    parse_within(input, rows, u64::MAX, source)
+}
+
+fn parse_within(input: impl BufRead, rows: Option<Span>, memory: u64, source: &Path) -> Result<Table> {
     let mut lines = Lines::new(input, source);
     let mut features = Sparse::new(0);
     let mut labels = Labels::default();
     let mut row: Vec<(u32, f64)> = Vec::new();
     let mut at = 0;
+    // Where the last column was first seen.
+    let mut widest = 1;
     while rows.is_none_or(|r| at < r.last) {
         let wanted = rows.is_none_or(|r| r.contains(at));
         let parsed = match lines.next()? {
@@ -34,15 +40,26 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
             Some(line) => entries(line, &mut row).and_then(|content| match content {
                 Content::Nothing => Ok(false),
                 Content::Row(_) if !wanted => Ok(true),
-                Content::Row(label) => labels.push(label, features.rows()).map(|()| true).map_err(|e| (1, e)),
+                Content::Row(label) => {
+                    labels.push(label, features.rows()).map(|()| true).map_err(|e| (indent(line) + 1, e))
+                }
             }),
         };
         if !parsed.map_err(|(column, problem)| lines.error(column, problem))? {
             continue;
         }
         at += 1;
+        if row.last().is_some_and(|(c, _)| *c as usize >= features.cols()) {
+            widest = lines.number;
+        }
         if wanted {
             features.push_row(row.iter().copied());
+            if features.bytes() > memory {
+                let what = format!("{}: the part up to row {}", source.display(), features.rows());
+                let remedy = "read some of the rows (`--rows 1-100000`, or `--rows 1-9000000:100` for every hundredth) or raise \
+                              the budget (`--memory`)";
+                return Err(Error::memory(what, features.bytes(), memory, remedy));
+            }
         } else {
             // Columns count whether or not their row is used.
             features.widen(row.last().map_or(0, |(c, _)| *c as usize + 1));
@@ -58,7 +75,8 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
         return Err(Error::file(source, "no row has an entry `column:value`; is this a LIBSVM file?"));
     }
     if features.cols() > WIDE.max(WIDE_PER_ENTRY * features.entries()) {
-        let problem = format!("column {} is far beyond the {} entries; renumber", features.cols(), features.entries());
+        let (columns, entries) = (features.cols(), features.entries());
+        let problem = format!("line {widest}: column {columns} is far beyond the {entries} entries; renumber");
         return Err(Error::file(source, problem));
     }
     let names = (1..=features.cols()).map(|j| format!("x{j}")).collect();
@@ -66,6 +84,11 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
     let mut table = Table::from_sparse(labels.column().map(|c| (LABEL.to_string(), c)), names, features, source)?;
     table.extra.places = places;
     Ok(table)
+}
+
+/// Bytes of white space before the text.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 enum Content<'a> {

@@ -17,9 +17,10 @@ mod rng;
 mod rows;
 mod sequences;
 mod sparse;
+mod table;
 
 pub use dataset::{Dataset, Target, View};
-pub use description::{read, read_rows};
+pub use description::{read, read_rows, read_within};
 pub use rng::Rng;
 pub use rows::{Missing, Rows};
 pub use sequences::Sequences;
@@ -27,3 +28,4 @@ pub use source::Span;
 pub use sparse::Sparse;
 pub(crate) use sparse::merged_sum;
 pub use standardize::Standardizer;
+pub(crate) use table::nearest;

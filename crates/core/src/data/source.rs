@@ -118,6 +118,14 @@ fn place(line: usize, column: usize, problem: &str) -> String {
     format!("line {line}, column {column}: {problem}")
 }
 
+/// `problem` at byte `at` of a text: its line and its column, counted in bytes, both from 1.
+pub(super) fn place_in(text: &[u8], at: usize, problem: impl AsRef<str>) -> String {
+    let before = &text[..at.min(text.len())];
+    let lines = |end: u8| before.split(|&b| b == end).count();
+    let start = before.iter().rposition(|b| matches!(b, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    place(lines(b'\n').max(lines(b'\r')), before.len() - start + 1, problem.as_ref())
+}
+
 /// A text cut to what fits in a message.
 pub(crate) fn shown(text: &str) -> String {
     let end = text.char_indices().nth(30).map_or(text.len(), |(end, _)| end);

@@ -1,11 +1,19 @@
 //! Rows of which few entries are not zero.
 
+use std::sync::Arc;
+
 use crate::{Error, Result, linalg::Matrix};
 
-/// Compressed sparse rows: the entries of row i stand at `starts[i]..starts[i + 1]`, columns ascending.
+/// Compressed sparse rows. A copy shares the entries: they may be most of the machine's memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sparse {
     cols: usize,
+    stored: Arc<Stored>,
+}
+
+/// The entries of row i stand at `starts[i]..starts[i + 1]`, columns ascending.
+#[derive(Debug, Clone, PartialEq)]
+struct Stored {
     starts: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
@@ -18,14 +26,18 @@ impl Default for Sparse {
 }
 
 impl Sparse {
+    fn of(cols: usize, starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>) -> Self {
+        Self { cols, stored: Arc::new(Stored { starts, columns, values }) }
+    }
+
     /// No rows yet.
     pub fn new(cols: usize) -> Self {
-        Self { cols, starts: vec![0], columns: Vec::new(), values: Vec::new() }
+        Self::of(cols, vec![0], Vec::new(), Vec::new())
     }
 
     /// `rows` rows without columns.
     pub fn empty(rows: usize) -> Self {
-        Self { starts: vec![0; rows + 1], ..Self::new(0) }
+        Self::of(0, vec![0; rows + 1], Vec::new(), Vec::new())
     }
 
     /// From its three arrays, checked: starts ascend from 0 to the number of entries, columns ascend in every row.
@@ -39,7 +51,7 @@ impl Sparse {
         if starts.windows(2).any(|w| w[0] > w[1] || w[1] > columns.len()) {
             return Err(bad("its row starts do not ascend"));
         }
-        let out = Self { cols, starts, columns, values };
+        let out = Self::of(cols, starts, columns, values);
         for i in 0..out.rows() {
             let (columns, values) = out.row(i);
             if columns.windows(2).any(|w| w[0] >= w[1]) || columns.last().is_some_and(|&c| c as usize >= cols) {
@@ -64,19 +76,20 @@ impl Sparse {
 
     /// Adds a row of (column, value), columns ascending; zeros are not stored, new columns widen the matrix.
     pub fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f64)>) {
+        let stored = Arc::make_mut(&mut self.stored);
         for (column, value) in entries {
             self.cols = self.cols.max(column as usize + 1);
             if value != 0.0 {
-                self.columns.push(column);
-                self.values.push(value);
+                stored.columns.push(column);
+                stored.values.push(value);
             }
         }
-        self.starts.push(self.columns.len());
+        stored.starts.push(stored.columns.len());
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.starts.len() - 1
+        self.stored.starts.len() - 1
     }
 
     /// Number of columns.
@@ -91,37 +104,46 @@ impl Sparse {
 
     /// Entries that are not zero.
     pub fn entries(&self) -> usize {
-        self.values.len()
+        self.stored.values.len()
+    }
+
+    /// What they take, in bytes.
+    pub fn bytes(&self) -> u64 {
+        (self.stored.starts.len() * size_of::<usize>() + self.entries() * (size_of::<u32>() + size_of::<f64>())) as u64
     }
 
     /// Columns and values of row i.
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
-        let at = self.starts[i]..self.starts[i + 1];
-        (&self.columns[at.clone()], &self.values[at])
+        let Stored { starts, columns, values } = &*self.stored;
+        let at = starts[i]..starts[i + 1];
+        (&columns[at.clone()], &values[at])
     }
 
     /// Row starts, columns, values.
     pub fn parts(&self) -> (&[usize], &[u32], &[f64]) {
-        (&self.starts, &self.columns, &self.values)
+        (&self.stored.starts, &self.stored.columns, &self.stored.values)
     }
 
     /// The rows `index`, copied in that order.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
-        let mut out = Self::new(self.cols);
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for &i in index {
-            let (columns, values) = self.row(i);
-            out.columns.extend_from_slice(columns);
-            out.values.extend_from_slice(values);
-            out.starts.push(out.columns.len());
+            let row = self.row(i);
+            columns.extend_from_slice(row.0);
+            values.extend_from_slice(row.1);
+            starts.push(columns.len());
         }
-        out
+        Self::of(self.cols, starts, columns, values)
     }
 
     /// The columns `index` (each once), copied in that order.
     #[must_use]
     pub fn select_cols(&self, index: &[usize]) -> Self {
         const GONE: u32 = u32::MAX;
+        if index.len() == self.cols && index.iter().enumerate().all(|(to, &from)| to == from) {
+            return self.clone();
+        }
         let mut place = vec![GONE; self.cols];
         index.iter().enumerate().for_each(|(to, &from)| place[from] = to as u32);
         let ascending = index.is_sorted();

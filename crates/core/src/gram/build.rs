@@ -56,21 +56,8 @@ impl Budget {
         if need <= self.bytes {
             return Ok(());
         }
-        let (need, budget) = (human_bytes(need), human_bytes(self.bytes));
-        Err(Error::Memory { what: what.into(), need, budget, remedy: remedy.into() })
+        Err(Error::memory(what, need, self.bytes, remedy))
     }
-}
-
-/// 12.3 MiB.
-pub fn human_bytes(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if value < 1024.0 {
-            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") };
-        }
-        value /= 1024.0;
-    }
-    format!("{value:.1} TiB")
 }
 
 /// What the stored terms depend on besides the data.
@@ -190,9 +177,10 @@ pub(super) struct Built {
 
 impl BuildOptions {
     fn rank_limit(&self, n: usize) -> RankLimit {
-        // A factor of rank n/3 takes two thirds of the room of a packed triangle.
+        // A factor of rank n/3 takes two thirds of the room of a packed triangle. One that would not fit is given up before it is there.
         let max_rank = if self.storage == Storage::LowRank { n } else { n / 3 };
-        RankLimit { tolerance: self.rank_tolerance, max_rank }
+        let room = self.budget.bytes / (size_of::<f64>() * n.max(1)) as u64;
+        RankLimit { tolerance: self.rank_tolerance, max_rank: max_rank.min(usize::try_from(room).unwrap_or(max_rank)) }
     }
 
     fn may_factor(&self) -> bool {

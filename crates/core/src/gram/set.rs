@@ -79,7 +79,7 @@ impl GramSet {
             "{} low-rank (mean rank {mean:.1}), {} dense f64, {f32s} dense f32; {}",
             ranks.len(),
             self.terms.len() - ranks.len() - f32s,
-            super::build::human_bytes(self.bytes()),
+            super::human_bytes(self.bytes()),
         )
     }
 

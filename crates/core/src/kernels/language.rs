@@ -26,6 +26,7 @@ use crate::Result;
 
 mod parser;
 mod resolve;
+mod scopes;
 
 pub(crate) use resolve::{not_negative, readable};
 

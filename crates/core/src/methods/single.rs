@@ -43,14 +43,19 @@ pub(super) enum Rows<'a> {
     Ready(&'a GramSet),
 }
 
-/// Weight 1 on the kernel that predicts best on rows it was not fitted to, one for all machines of the model.
+/// Kernels scored between two questions to the observer.
+const AT_ONCE: usize = 16;
+
+/// Weight 1 on the kernel that predicts best on rows it was not fitted to, one for all machines of the model. Where the observer ends the
+/// search, the best by the folds that were done (in the first fold, of the kernels that were tried), and a word about it.
 pub(super) fn choose(
     rows: &Rows<'_>,
     samples: &Samples,
     spec: &TrainSpec,
     options: &BuildOptions,
     (folds, seed): (usize, u64),
-) -> Result<Vec<f64>> {
+    observer: &mut dyn Observer,
+) -> Result<(Vec<f64>, Option<String>)> {
     if let Target::Classes { names, labels } = &samples.target
         && let Some(rare) = (0..names.len()).find(|c| labels.iter().filter(|l| *l == c).count() < 2)
     {
@@ -62,13 +67,29 @@ pub(super) fn choose(
         Rows::Ready(grams) => grams.n_terms(),
     };
     let mut totals = vec![0.0; terms];
-    for (train, test) in split::stratified_kfold(&samples.target, folds, seed)? {
+    let mut stopped = None;
+    'folds: for (k, (train, test)) in split::stratified_kfold(&samples.target, folds, seed)?.into_iter().enumerate() {
         let fold = Fold::new(rows, samples, spec, options, train, test)?;
-        let scores: Vec<f64> = (0..terms).into_par_iter().map(|t| fold.score(t)).collect::<Result<_>>()?;
+        let mut scores: Vec<f64> = Vec::with_capacity(terms);
+        while scores.len() < terms {
+            let next = scores.len()..terms.min(scores.len() + AT_ONCE);
+            scores.extend(next.into_par_iter().map(|t| fold.score(t)).collect::<Result<Vec<_>>>()?);
+            if scores.len() < terms && observer.on_pause().is_break() {
+                if k == 0 {
+                    totals = scores;
+                }
+                stopped = Some(format!("the search for the best kernel was stopped in fold {} of {folds}", k + 1));
+                break 'folds;
+            }
+        }
         totals.iter_mut().zip(scores).for_each(|(sum, s)| *sum += s);
+        if k + 1 < folds && observer.on_pause().is_break() {
+            stopped = Some(format!("the search for the best kernel was stopped after fold {} of {folds}", k + 1));
+            break;
+        }
     }
-    let best = (0..terms).fold(0, |b, t| if totals[t] > totals[b] { t } else { b });
-    Ok((0..terms).map(|t| f64::from(t == best)).collect())
+    let best = (0..totals.len()).fold(0, |b, t| if totals[t] > totals[b] { t } else { b });
+    Ok(((0..terms).map(|t| f64::from(t == best)).collect(), stopped))
 }
 
 struct Fold<'a> {

@@ -22,7 +22,7 @@ use crate::{
     kernels::{Function, KernelSpec, Normalize, language},
     machine::{Fitting, Task},
     model::{Certificate, Fit, FitPart, Input, Localized, Machine, Predictor},
-    trace::{Observer, relative_gap},
+    trace::{Observer, Status, relative_gap},
 };
 
 /// Fits a table.
@@ -255,8 +255,10 @@ impl Prepared {
         };
         let groups = if spec.shared_weights { vec![parts] } else { parts.into_iter().map(|p| vec![p]).collect() };
         memories.resize(groups.len(), Memory::default());
+        let mut stopped = None;
         if let MethodSpec::Single { folds, seed } = spec.method {
-            let theta = self.best_single(spec, folds, seed)?;
+            let theta;
+            (theta, stopped) = self.best_single(spec, folds, seed, observer)?;
             memories.iter_mut().for_each(|m| m.theta = Some(theta.clone()));
         }
         let mut fits: Vec<Fit> = groups
@@ -266,6 +268,10 @@ impl Prepared {
             .collect::<Result<_>>()?;
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
+        }
+        if let Some(warning) = stopped {
+            fits.iter_mut().for_each(|f| f.certificate.status = Status::Stopped);
+            fits[0].warnings.push(warning);
         }
         self.assemble_fits(&fits, spec, &fitting)
     }
@@ -328,12 +334,18 @@ impl Prepared {
     }
 
     /// θ of the best single kernel by cross-validation.
-    fn best_single(&self, spec: &TrainSpec, folds: usize, seed: u64) -> Result<Vec<f64>> {
+    fn best_single(
+        &self,
+        spec: &TrainSpec,
+        folds: usize,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<f64>, Option<String>)> {
         let rows = match (&self.table, &self.input) {
             (Some(x), Input::Table { kernels, .. }) => single::Rows::Table(x, kernels),
             _ => single::Rows::Ready(&self.grams),
         };
-        single::choose(&rows, &self.samples, spec, &self.options_left(spec), (folds, seed))
+        single::choose(&rows, &self.samples, spec, &self.options_left(spec), (folds, seed), observer)
     }
 
     pub(super) fn assemble(

@@ -41,7 +41,8 @@ impl Graph {
             let (labels, edges) = text.split_once(';').unwrap_or((text, ""));
             let edge = |e: &str| {
                 let ends = e.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-                ends.ok_or_else(|| format!("`{e}` is no edge such as 0-1"))
+                let at = e.as_ptr() as usize - text.as_ptr() as usize + 1;
+                ends.ok_or_else(|| format!("`{e}` is no edge such as 0-1, at column {at}"))
             };
             let edges = edges.split_whitespace().map(edge).collect::<std::result::Result<_, _>>()?;
             (labels.split_whitespace().map(String::from).collect(), edges)

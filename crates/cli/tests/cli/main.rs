@@ -1,101 +1,18 @@
 //! Drives the built program over temporary files, as a user would.
 
+mod certificates;
+mod folder;
+mod refusals;
+mod views;
+
 use std::{
     fmt::Write as _,
     fs,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 
+use folder::{Folder, Run};
 use mercer::data::Rng;
-use serde_json::Value;
-
-/// A fresh folder for one test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> &Self {
-        fs::write(self.0.join(name), text).unwrap();
-        self
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mercer"));
-        command.current_dir(&self.0).args(words(line));
-        command
-    }
-
-    fn run(&self, line: &str) -> Run {
-        Run::of(line, &self.command(line).output().unwrap())
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-/// Splits at spaces; `'…'` holds a word together.
-fn words(line: &str) -> Vec<String> {
-    let parts = line.split('\'').enumerate();
-    parts
-        .flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
-        .map(String::from)
-        .collect()
-}
-
-struct Run {
-    line: String,
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Run {
-    fn of(line: &str, output: &Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        let run = Self {
-            line: line.into(),
-            code: output.status.code(),
-            out: text(&output.stdout),
-            err: text(&output.stderr),
-        };
-        assert!(!run.err.contains("panicked"), "{line}: {}", run.err);
-        run
-    }
-
-    fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}\n{}\n{}", self.line, self.out, self.err);
-        self
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{}: {e}\n{}", self.line, self.out))
-    }
-
-    /// Exit 2, nothing on standard output, one message that says `fragment`.
-    fn refuses(self, fragment: &str) -> Self {
-        let run = self.exits(2);
-        assert_eq!(run.out, "", "{}", run.line);
-        assert!(run.err.starts_with("error: ") && run.err.contains(fragment), "{}: {}", run.line, run.err);
-        assert_eq!(run.err.matches("error:").count(), 1, "{}", run.err);
-        run
-    }
-
-    fn refuses_in_one_line(self, fragment: &str) {
-        let run = self.refuses(fragment);
-        assert_eq!(run.err.lines().count(), 1, "{}: {}", run.line, run.err);
-    }
-}
 
 /// Two classes, inside and outside a circle in x1 and x2; x3 is noise.
 fn circle(n: usize, seed: u64) -> String {
@@ -394,57 +311,6 @@ fn logistic_models_give_probabilities() {
 }
 
 #[test]
-fn verify_holds_on_the_training_rows_and_on_no_others() {
-    let folder = Folder::new("verify");
-    circle_fit(&folder);
-    let text = folder.run("verify m.mercer train.csv --target class").exits(0).out;
-    assert!(
-        text.contains("120 rows, status optimal") && text.contains("verified: the stored multipliers alone prove"),
-        "{text}"
-    );
-    let value = folder.run("verify m.mercer train.csv --target class --json").exits(0).json();
-    assert_eq!((&value["verified"], &value["findings"]), (&Value::Bool(true), &serde_json::json!([])));
-    assert!(value["recomputed"]["gap"].as_f64().unwrap() < 1e-2, "{value}");
-
-    let value = folder.run("verify m.mercer train.csv --target class --prove --json").exits(0).json();
-    assert!(value["proven"]["gap"].as_f64().unwrap() <= 2e-3, "{value}");
-    let text = folder.run("verify m.mercer train.csv --target class --prove").exits(0).out;
-    assert!(text.contains("recomputed       proven"), "{text}");
-
-    let train = fs::read_to_string(folder.0.join("train.csv")).unwrap();
-    let mut lines: Vec<String> = train.lines().map(String::from).collect();
-    let verify = |lines: &[String]| {
-        folder.write("other.csv", &(lines.join("\n") + "\n"));
-        folder.run("verify m.mercer other.csv --target class")
-    };
-    let first = std::mem::replace(&mut lines[1], "0.75,0.5,0.25,out".into());
-    verify(&lines).refuses_in_one_line("not the rows the model was fitted on: column `x1`");
-    lines[1] = first;
-    lines[1..].reverse();
-    verify(&lines).refuses_in_one_line("not the rows the model was fitted on: row");
-    lines[1..].reverse();
-    verify(&lines[..100]).refuses_in_one_line("99 rows, and the fit had 120");
-    // The same rows with other answers: the model's statement is about others.
-    let other =
-        |line: &String| if line.ends_with("in") { line.replace(",in", ",out") } else { line.replace(",out", ",in") };
-    let turned: Vec<String> =
-        lines.iter().enumerate().map(|(i, l)| if i == 0 { l.clone() } else { other(l) }).collect();
-    let run = verify(&turned).exits(1);
-    assert!(run.out.contains("NOT VERIFIED: out: the multiplier of row"), "{}", run.out);
-    folder.run("verify m.mercer test.csv --target class").refuses_in_one_line("400 rows, and the fit had 120");
-}
-
-#[test]
-fn verify_needs_the_same_weights() {
-    let folder = Folder::new("verify_weights");
-    folder.write("train.csv", &wave(80, 3));
-    folder.run("fit train.csv --target y --weight-column weight -C 10 -o m.mercer -q").exits(0);
-    folder.run("verify m.mercer train.csv --target y --weight-column weight").exits(0);
-    let run = folder.run("verify m.mercer train.csv --target y").exits(1);
-    assert!(run.out.contains("NOT VERIFIED") && run.out.contains("objective"), "{}", run.out);
-}
-
-#[test]
 fn reports_are_written_whole() {
     let folder = Folder::new("reports");
     circle_fit(&folder);
@@ -481,94 +347,6 @@ fn not_converging_is_a_status_and_strict_makes_it_an_exit_code() {
     folder.run("inspect m.mercer").exits(0);
     let loose = format!("fit train.csv --target class {BANK} --strict -q -o m.mercer");
     assert_eq!(folder.run(&loose).exits(0).out, "");
-}
-
-#[test]
-fn bad_data_are_refused() {
-    let folder = Folder::new("bad_data");
-    folder
-        .write("train.csv", &circle(40, 1))
-        .write("empty.csv", "")
-        .write("header.csv", "a,b,y\n")
-        .write("nan.csv", "a,b,y\n1,2,p\n2,nan,q\n3,4,p\n")
-        .write("text.csv", "a,city,y\n1,Rio,p\n2,Oslo,q\n3,Rio,p\n")
-        .write("one.csv", "a,b,y\n1,2,p\n2,3,p\n3,4,p\n")
-        .write("ragged.csv", "a,b,y\n1,2,p\n2,3\n")
-        .write("hole.csv", "a,b,y\n1,2,p\n2,3,\n");
-    let fit = |rest: &str| folder.run(&format!("fit {rest} -o m.mercer"));
-    fit("absent.csv --target y").refuses_in_one_line("absent.csv");
-    fit("train.csv --target klass").refuses_in_one_line("`klass`");
-    fit("train.csv --target class --exclude x9").refuses_in_one_line("`x9`");
-    fit("train.csv --target class --columns x1,class").refuses_in_one_line("`class`");
-    fit("train.csv --target class --weight-column x8").refuses_in_one_line("`x8`");
-    fit("empty.csv --target y").refuses_in_one_line("empty");
-    fit("header.csv --target y").refuses_in_one_line("no rows");
-    fit("nan.csv --target y").refuses_in_one_line("column `b`");
-    fit("text.csv --target y").refuses_in_one_line("column `city`");
-    fit("one.csv --target y").refuses_in_one_line("class");
-    fit("ragged.csv --target y").refuses_in_one_line("line 3");
-    fit("hole.csv --target y").refuses_in_one_line("row 2");
-    fit("train.csv --target class --task regress").refuses_in_one_line("`class`");
-    assert!(!folder.0.join("m.mercer").exists());
-}
-
-#[test]
-fn bad_requests_are_refused_before_any_work() {
-    let folder = Folder::new("bad_requests");
-    folder.write("train.csv", &circle(40, 1));
-    let fit = |rest: &str| folder.run(&format!("fit train.csv --target class {rest}"));
-    let kernels = fit("--kernels 'rbf(1'").refuses("rbf(1");
-    assert!(kernels.err.lines().last().unwrap().trim() == "^", "{}", kernels.err);
-    folder.run("kernels --check 'rbf(1) on nowhere'").refuses("^");
-    fit("-C 0").refuses_in_one_line("must be");
-    fit("--tol -1").exits(2);
-    fit("--tol 0").refuses_in_one_line("`tol`");
-    fit("--v 2").refuses_in_one_line("`v`");
-    fit("--p 0.5").refuses_in_one_line("`p`");
-    fit("--method unifrom").refuses_in_one_line("gmkl, lp, single, align, alignf, smkl, clmkl");
-    fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
-    fit("--method l1 --p 2").refuses_in_one_line("`p` must be left out with --method l1");
-    fit("--method lp --p 0.5").refuses_in_one_line("`p`");
-    fit("--method gmkl --p inf").refuses_in_one_line("`p` must be a finite number with --method gmkl");
-    fit("--method lp --solver silp").refuses_in_one_line("solver");
-    fit("--method single --folds 1").refuses_in_one_line("`folds`");
-    fit("--method gmkl --penalty log").refuses_in_one_line("`penalty`");
-    fit("--method smkl --eps 0").refuses_in_one_line("eps");
-    fit("--loss epsilon_insensitive").refuses_in_one_line("loss");
-    fit("--class-weight 'inn=2'").refuses_in_one_line("inn");
-    fit("--memory 1K").refuses_in_one_line("memory");
-    fit("-o nowhere/m.mercer").refuses_in_one_line("nowhere");
-    fit("--report .").refuses_in_one_line("folder");
-    assert_eq!(folder.names(), ["train.csv"]);
-}
-
-#[test]
-fn broken_models_are_refused() {
-    let folder = Folder::new("broken_models");
-    circle_fit(&folder);
-    let bytes = fs::read(folder.0.join("m.mercer")).unwrap();
-    for at in [0, 1, 7, 8, 20, bytes.len() / 2, bytes.len() - 1] {
-        let mut altered = bytes.clone();
-        altered[at] ^= 0x20;
-        fs::write(folder.0.join("bad.mercer"), &altered).unwrap();
-        folder.run("inspect bad.mercer").refuses_in_one_line("bad.mercer");
-        fs::write(folder.0.join("bad.mercer"), &bytes[..at]).unwrap();
-        folder.run("predict bad.mercer test.csv").refuses_in_one_line("bad.mercer");
-    }
-    folder.run("inspect absent.mercer").refuses_in_one_line("absent.mercer");
-    folder.run("inspect train.csv").refuses_in_one_line("train.csv");
-}
-
-#[test]
-fn data_must_fit_the_model() {
-    let folder = Folder::new("misfit");
-    circle_fit(&folder);
-    folder.write("missing.csv", "x1,x3,class\n0,0,in\n").write("odd.csv", "x1,x2,x3,class\n0,0,0,in\n1,1,1,edge\n");
-    folder.run("predict m.mercer missing.csv").refuses_in_one_line("`x2`");
-    folder.run("score m.mercer odd.csv --target class").refuses_in_one_line("`edge`");
-    folder.run("score m.mercer odd.csv --target klass").refuses_in_one_line("`klass`");
-    folder.write("shuffled.csv", "id,x3,x1,x2\na,0,0,0\nb,0,1,1\n");
-    assert_eq!(folder.run("predict m.mercer shuffled.csv").exits(0).out, "prediction\nin\nout\n");
 }
 
 #[test]

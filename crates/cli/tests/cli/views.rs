@@ -1,59 +1,13 @@
 //! The program on other data than one CSV: descriptions of views, LIBSVM text, Gram matrices, preprocessing.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fmt::Write as _;
 
 use mercer::data::{Rng, array};
-use serde_json::Value;
 
-struct Folder(PathBuf);
+use crate::folder::Folder;
 
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.join(name), text).unwrap();
-    }
-
-    /// Exit code, standard output, standard error.
-    fn try_run(&self, line: &str) -> (i32, String, String) {
-        let words: Vec<&str> = line
-            .split('\'')
-            .enumerate()
-            .flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
-            .collect();
-        let output = Command::new(env!("CARGO_BIN_EXE_mercer")).current_dir(&self.0).args(words).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let (out, err) = (text(output.stdout), text(output.stderr));
-        assert!(!err.contains("panicked"), "{line}: {err}");
-        (output.status.code().unwrap(), out, err)
-    }
-
-    fn run(&self, line: &str) -> String {
-        let (code, out, err) = self.try_run(line);
-        assert_eq!(code, 0, "{line}\n{out}\n{err}");
-        out
-    }
-
-    fn refuses(&self, line: &str, part: &str) {
-        let (code, out, err) = self.try_run(line);
-        assert_eq!(code, 2, "{line}\n{out}\n{err}");
-        assert!(err.contains(part), "{line}: {err}");
-    }
-
-    fn accuracy(&self, line: &str) -> f64 {
-        let scores: Value = serde_json::from_str(&self.run(&format!("{line} --json"))).unwrap();
-        scores["scores"]["accuracy"].as_f64().unwrap()
-    }
+fn accuracy(folder: &Folder, line: &str) -> f64 {
+    folder.run(&format!("{line} --json")).exits(0).json()["scores"]["accuracy"].as_f64().unwrap()
 }
 
 /// A point in the plane by two sources: `left.csv` with ids out of order, `right.csv` without some of them; labels beside.
@@ -84,32 +38,32 @@ fn sources(folder: &Folder, n: usize, lacking: bool) {
 fn a_description_fits_scores_predicts_and_verifies() {
     let f = Folder::new("description");
     sources(&f, 160, false);
-    let out = f.run("fit data.toml --rows 1-100 -C 10 -o m.mercer");
+    let out = f.done("fit data.toml --rows 1-100 -C 10 -o m.mercer");
     assert!(
         out.contains("rbf(auto), poly(2) on view(left); linear on view(right)") && out.contains("on view left"),
         "{out}"
     );
-    assert!(f.accuracy("score m.mercer data.toml --rows 101-160") > 0.9);
-    assert_eq!(f.run("predict m.mercer data.toml --rows 101-160").lines().count(), 61);
-    assert!(f.run("verify m.mercer data.toml --rows 1-100").contains("verified"));
+    assert!(accuracy(&f, "score m.mercer data.toml --rows 101-160") > 0.9);
+    assert_eq!(f.done("predict m.mercer data.toml --rows 101-160").lines().count(), 61);
+    assert!(f.done("verify m.mercer data.toml --rows 1-100").contains("verified"));
     // What is typed goes before what the description says.
-    let out = f.run("fit data.toml --kernels 'linear on view(left)' --target y --quiet --json");
+    let out = f.done("fit data.toml --kernels 'linear on view(left)' --target y --quiet --json");
     assert!(out.contains("linear on view left") && !out.contains("view right"), "{out}");
-    f.refuses("fit data.toml --kernels 'linear on view(middle)'", "choose one of `left`, `right`");
-    f.refuses("fit data.toml --rows 900-901", "within 1-160");
-    f.refuses("fit left.csv", "--target");
+    f.run("fit data.toml --kernels 'linear on view(middle)'").refuses("choose one of `left`, `right`");
+    f.run("fit data.toml --rows 900-901").refuses("within 1-160");
+    f.run("fit left.csv").refuses("--target");
 }
 
 #[test]
 fn rows_without_a_view_are_refused_or_imputed() {
     let f = Folder::new("lacking");
     sources(&f, 160, true);
-    f.refuses("fit data.toml", "view `right`: 18 of 160 rows have nothing in it, the first is row 5");
+    f.run("fit data.toml").refuses("view `right`: 18 of 160 rows have nothing in it, the first is row 5");
     for rule in ["zero", "mean"] {
-        let out = f.run(&format!("fit data.toml --rows 1-100 --missing {rule} -C 10 -o m.mercer"));
+        let out = f.done(&format!("fit data.toml --rows 1-100 --missing {rule} -C 10 -o m.mercer"));
         assert!(out.contains("view `right` is missing in 11 of 100 rows: kernel values were imputed"), "{out}");
-        assert!(f.accuracy("score m.mercer data.toml --rows 101-160") > 0.8);
-        assert!(f.run("verify m.mercer data.toml --rows 1-100").contains("verified"));
+        assert!(accuracy(&f, "score m.mercer data.toml --rows 101-160") > 0.8);
+        assert!(f.done("verify m.mercer data.toml --rows 1-100").contains("verified"));
     }
 }
 
@@ -124,11 +78,11 @@ fn libsvm_text_brings_its_target() {
         let _ = writeln!(text, "{label} {}", on.iter().map(|j| format!("{j}:1")).collect::<Vec<_>>().join(" "));
     }
     f.write("d.svm", &text);
-    f.run("fit d.svm --rows 1-100 --kernels 'linear, rbf(1) on cols(1-6), cols(7-12)' -C 10 -o m.mercer --quiet");
-    assert!(f.accuracy("score m.mercer d.svm --rows 101-150") > 0.85);
-    assert!(f.run("verify m.mercer d.svm --rows 1-100").contains("verified"));
+    f.done("fit d.svm --rows 1-100 --kernels 'linear, rbf(1) on cols(1-6), cols(7-12)' -C 10 -o m.mercer --quiet");
+    assert!(accuracy(&f, "score m.mercer d.svm --rows 101-150") > 0.85);
+    assert!(f.done("verify m.mercer d.svm --rows 1-100").contains("verified"));
     f.write("bad.svm", "1 2:1\n-1 3:1 x\n");
-    f.refuses("fit bad.svm", "bad.svm: line 2, column 8: expected column:value, found `x`");
+    f.run("fit bad.svm").refuses("bad.svm: line 2, column 8: expected column:value, found `x`");
 }
 
 #[test]
@@ -146,28 +100,28 @@ fn gram_matrices_go_out_and_come_back() {
     table("train.csv", 60);
     table("test.csv", 30);
     let bank = "--kernels 'rbf(1), linear' --exclude y";
-    let out = f.run(&format!("gram train.csv {bank} -o train.npz"));
+    let out = f.done(&format!("gram train.csv {bank} -o train.npz"));
     assert!(out.contains("2 kernels, 60 × 60 values each"), "{out}");
-    f.run(&format!("gram test.csv --train train.csv {bank} -o test.npz"));
+    f.done(&format!("gram test.csv --train train.csv {bank} -o test.npz"));
     let arrays = array::read(&f.0.join("test.npz")).unwrap();
     assert_eq!((arrays[0].0.as_str(), arrays[0].1.shape.as_slice()), ("grams", &[30, 60, 2][..]));
-    f.run("fit train.csv --target y --gram k=train.npz --kernels 'precomputed(k.1); precomputed(k.2)' -o ready.mercer --quiet");
-    f.run("fit train.csv --target y --no-standardize --kernels 'rbf(1), linear' -o plain.mercer --quiet");
+    f.done("fit train.csv --target y --gram k=train.npz --kernels 'precomputed(k.1); precomputed(k.2)' -o ready.mercer --quiet");
+    f.done("fit train.csv --target y --no-standardize --kernels 'rbf(1), linear' -o plain.mercer --quiet");
     let column = |out: String| -> Vec<f64> {
         out.lines().skip(1).map(|l| l.split(',').nth(1).unwrap().parse().unwrap()).collect()
     };
-    let ready = column(f.run("predict ready.mercer test.csv --decision --gram k=test.npz"));
-    let plain = column(f.run("predict plain.mercer test.csv --decision"));
+    let ready = column(f.done("predict ready.mercer test.csv --decision --gram k=test.npz"));
+    let plain = column(f.done("predict plain.mercer test.csv --decision"));
     assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
-    f.refuses("predict ready.mercer test.csv", "column `k.1.");
+    f.run("predict ready.mercer test.csv").refuses("column `k.1.");
     // One matrix of all rows serves a fit on some and predictions for others.
-    f.run(&format!("gram train.csv {bank} -o all.npz"));
-    f.run(
+    f.done(&format!("gram train.csv {bank} -o all.npz"));
+    f.done(
         "fit train.csv --rows 1-60:2 --target y --gram k=all.npz --kernels 'precomputed(k.1)' -o ready.mercer --quiet",
     );
-    f.run("fit train.csv --rows 1-60:2 --target y --no-standardize --kernels 'rbf(1)' -o plain.mercer --quiet");
-    let ready = column(f.run("predict ready.mercer train.csv --rows 2-60:2 --decision --gram k=all.npz"));
-    let plain = column(f.run("predict plain.mercer train.csv --rows 2-60:2 --decision"));
+    f.done("fit train.csv --rows 1-60:2 --target y --no-standardize --kernels 'rbf(1)' -o plain.mercer --quiet");
+    let ready = column(f.done("predict ready.mercer train.csv --rows 2-60:2 --decision --gram k=all.npz"));
+    let plain = column(f.done("predict plain.mercer train.csv --rows 2-60:2 --decision"));
     assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
     // A file named in the bank; one that is no kernel.
     f.write(
@@ -176,8 +130,8 @@ fn gram_matrices_go_out_and_come_back() {
             .map(|i| (0..60).map(|j| if i == j { "0 " } else { "1 " }).collect::<String>() + "\n")
             .collect::<String>(),
     );
-    f.refuses("fit train.csv --target y --kernels 'precomputed(signs.txt)'", "not positive semidefinite");
-    let out = f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite flip");
+    f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)'").refuses("not positive semidefinite");
+    let out = f.done("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite flip");
     assert!(out.contains("59 of 60 eigenvalues are negative"), "{out}");
 }
 
@@ -196,13 +150,12 @@ fn preprocessing_is_part_of_the_model() {
     }
     f.write("s.csv", &text);
     let score = |steps: &str| {
-        f.run(&format!(
+        f.done(&format!(
             "fit s.csv --target y --rows 1-50 --task regress --kernels 'rbf(auto)' -C 100 {steps} -o m.mercer --quiet"
         ));
-        let scores: Value =
-            serde_json::from_str(&f.run("score m.mercer s.csv --target y --rows 51-80 --json")).unwrap();
+        let scores = f.run("score m.mercer s.csv --target y --rows 51-80 --json").exits(0).json();
         scores["scores"]["rmse"].as_f64().unwrap()
     };
     assert!(score("--preprocess 'difference(2)'") < 0.5 * score(""));
-    f.refuses("fit s.csv --target y --preprocess 'smooth(3)'", "expected a step");
+    f.run("fit s.csv --target y --preprocess 'smooth(3)'").refuses("expected a step");
 }

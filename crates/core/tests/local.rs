@@ -602,10 +602,13 @@ fn a_linear_gate_is_the_gate_of_the_linear_kernel() {
     assert!(farthest(a[0].data(), b[0].data()) < 1e-9);
     // Its argument is linear: log η_1/η_2 at the mean of two rows is the mean of the two.
     let log_odds = |m: &Matrix, i: usize| (m[(i, 0)] / m[(i, 1)]).ln();
+    // Near the origin, where neither gate is zero in floating point.
     let mut middle = new.features().clone();
+    middle.data_mut().iter_mut().for_each(|x| *x *= 0.05);
     (0..2).for_each(|j| middle[(2, j)] = 0.5 * (middle[(0, j)] + middle[(1, j)]));
     let w = own.local_weights(NewRows::Table(&Dataset::new(middle, vec![]).unwrap()), None).unwrap();
-    assert!((log_odds(&w[0], 2) - 0.5 * (log_odds(&w[0], 0) + log_odds(&w[0], 1))).abs() < 1e-9);
+    let (at, ends) = (log_odds(&w[0], 2), [log_odds(&w[0], 0), log_odds(&w[0], 1)]);
+    assert!((at - 0.5 * (ends[0] + ends[1])).abs() < 1e-9, "{at} {ends:?}");
     let loaded = Model::from_bytes(&own.to_bytes().unwrap()).unwrap();
     assert_eq!(loaded.decision(&new).unwrap(), own.decision(&new).unwrap());
 }
@@ -614,7 +617,8 @@ fn a_linear_gate_is_the_gate_of_the_linear_kernel() {
 fn one_group_is_lp_with_half_the_exponent() {
     let (x, y) = synthetic::toy1(60, 6);
     for p in [2.0, 3.0, 4.0, 6.0] {
-        let grouped = fit(&x, &y, &TrainSpec { tol: 1e-4, ..spec(glmkl(1, p)) });
+        // A gradient bounds the value less tightly than a gap does.
+        let grouped = fit(&x, &y, &TrainSpec { tol: 2e-5, ..spec(glmkl(1, p)) });
         let lp = fit(&x, &y, &TrainSpec { tol: 1e-6, ..spec(MethodSpec::Lp { p: p / 2.0, solver: Solver::Auto }) });
         assert!(close(primal(&grouped), primal(&lp), 1e-4), "p = {p}: {} {}", primal(&grouped), primal(&lp));
         assert!(primal(&grouped) >= primal(&lp) * (1.0 - 2e-6), "p = {p}");

@@ -17,6 +17,7 @@ mod subset;
 
 pub use alignment::{centred_norms, centred_products, target_products};
 pub use build::{Budget, BuildOptions, Storage, gram_block, human_bytes};
+pub(crate) use factor::RankLimit;
 pub use factor::{Basis, Extension, Factor};
 pub use lanczos::extreme_eigenvalues_of;
 pub use set::GramSet;

@@ -14,6 +14,7 @@ mod region;
 mod select;
 mod solvers;
 mod spec;
+mod thin;
 mod train;
 
 pub use exact::exact;

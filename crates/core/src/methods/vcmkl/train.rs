@@ -2,7 +2,7 @@
 
 use super::{
     Effort, Inner, Instance, Margin, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp, descend, exact, pddp,
-    sgd,
+    sgd, solvers::owners_of,
 };
 use crate::{
     Error, Model, Result,
@@ -102,7 +102,7 @@ impl Prepared {
                     (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
                 let combined = terms.combine(&next)?;
                 let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
-                let better = descend(&instance, owners(&found.lambda), effort, Some(found.objective), &mut watch)?;
+                let better = descend(&instance, owners_of(&found.lambda), effort, Some(found.objective), &mut watch)?;
                 let gain = found.objective - better.objective;
                 if gain <= 0.1 * effort.tol * found.objective.abs() || watch.stopped {
                     break;
@@ -262,12 +262,6 @@ impl Terms<'_> {
             })
             .collect()
     }
-}
-
-/// Rule numbers of a hard λ; of a soft one, the largest share.
-fn owners(lambda: &Matrix) -> Vec<usize> {
-    let largest = |row: &[f64]| (0..row.len()).fold(0, |b, m| if row[m] > row[b] { m } else { b });
-    (0..lambda.rows()).map(|k| largest(lambda.row(k))).collect()
 }
 
 /// The rules without multipliers that are zero up to rounding.

@@ -16,6 +16,7 @@ mod solvers;
 mod spec;
 mod thin;
 mod train;
+mod verify;
 
 pub use exact::exact;
 pub use inner::{Inner, Instance, Margin};

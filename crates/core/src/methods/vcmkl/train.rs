@@ -142,7 +142,7 @@ struct Machine {
 }
 
 /// Do the rules agree on the first of two classes?
-fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
+pub(super) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     match (&own.consensus, names.len()) {
         (None, _) => Ok(false),
         (Some(class), 2) => names
@@ -160,7 +160,7 @@ fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
 
 /// Price of every row: 2 C γ and 2 C (1 − γ) times its weights, so that γ = ½ is the price C; with ν the same without C, over the sum of
 /// weights.
-fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
+pub(super) fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
     let sum =
         |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
     let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
@@ -171,25 +171,25 @@ fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu:
 }
 
 /// Kernel terms on the rows of one machine.
-struct Terms<'a> {
-    prepared: &'a Prepared,
-    rows: Option<&'a [usize]>,
+pub(super) struct Terms<'a> {
+    pub prepared: &'a Prepared,
+    pub rows: Option<&'a [usize]>,
 }
 
 /// Combined kernels; rules with the same weights share one.
-struct RuleKernels {
+pub(super) struct RuleKernels {
     grams: Vec<Gram>,
     of_rule: Vec<usize>,
 }
 
 impl RuleKernels {
-    fn rules(&self) -> Vec<&Gram> {
+    pub fn rules(&self) -> Vec<&Gram> {
         self.of_rule.iter().map(|&g| &self.grams[g]).collect()
     }
 }
 
 impl Terms<'_> {
-    fn combine(&self, theta: &[Vec<f64>]) -> Result<RuleKernels> {
+    pub fn combine(&self, theta: &[Vec<f64>]) -> Result<RuleKernels> {
         let mut distinct: Vec<&Vec<f64>> = Vec::new();
         let mut of_rule = Vec::new();
         for own in theta {

@@ -193,8 +193,10 @@ fn rules_hold() {
     };
     assert_eq!(told(&|_| ()), "");
     assert!(told(&|m| m.rules.as_mut().unwrap().machines[0].certificate.primal *= 0.999).contains("is stated"));
-    assert!(told(&|m| m.machines[0].intercept += 0.1).contains("objective"));
-    assert!(told(&|m| m.machines[0].dual_coef[0] *= 2.0).contains("multipliers"));
+    assert!(told(&|m| m.machines.iter_mut().for_each(|rule| rule.intercept -= 0.5)).contains("objective"));
+    let first =
+        |m: &mut Model| m.machines.iter_mut().flat_map(|rule| &mut rule.dual_coef).take(1).for_each(|a| *a *= 2.0);
+    assert!(told(&first).contains("multipliers"));
 }
 
 fn with_value(data: &Dataset, row: usize, column: usize, value: f64) -> Dataset {

@@ -1,6 +1,6 @@
 """Veto–consensus rules beside the tables of the paper.
 
-python reproduce/vcmkl/run.py [polygon pima table2 size] [--minutes 60] [--splits 5], all parts by default.
+python reproduce/vcmkl/run.py [polygon pima table2 size] [--minutes 60] [--splits 5] [--sets Vowel,...], all parts by default.
 
 Writes got.csv beside this file, one line per number, as it goes; what is there already is not made again. Data sets are read from the
 folder that MERCER_DATA_DIR names.
@@ -181,10 +181,12 @@ def network(ratio, alpha):
     return lambda: fit
 
 
-def table2(table, splits):
+def table2(table, splits, only=("Vertebral", "Robot", "Vowel", "Music")):
     # Splits outside, so that a run that is cut short has every set.
     for split in range(splits):
         for name, X, y in sets():
+            if name not in only:
+                continue
             X, y = X.to_numpy(float), y.to_numpy(bool)
             X = X[:, X.std(axis=0) > 0]
             train, test = next(StratifiedShuffleSplit(1, test_size=0.3, random_state=split).split(X, y))
@@ -248,8 +250,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="*", metavar="part", default=list(known))
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--sets", help="of table2: Vertebral,Robot,Vowel,Music")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after that")
     args = parser.parse_args()
     table = Results(HERE / "got.csv", COLUMNS, KEYS, args.minutes)
     for part in args.parts:
-        known[part](table, args.splits)
+        known[part](table, args.splits, *([args.sets.split(",")] if part == "table2" and args.sets else []))

@@ -28,10 +28,11 @@ impl Places {
     /// `None` for global weights.
     pub fn of(spec: &TrainSpec, model: &Model, data: &Dataset) -> Result<Option<Self>> {
         let Some(localized) = &model.localized else { return Ok(None) };
-        let given = localized.gatings.iter().any(|g| match (&g.placement, &spec.method) {
-            (Placement::Given, _) => true,
-            // Clusters that were found are soft unless the request says otherwise.
-            (Placement::Clusters { tau: None }, MethodSpec::Clmkl { evenness: None, .. }) => true,
+        // Clusters that were found are soft unless the request says otherwise.
+        let soft = matches!(spec.method, MethodSpec::Clmkl { evenness: None, .. });
+        let given = localized.gatings.iter().any(|g| match g.placement {
+            Placement::Given => true,
+            Placement::Clusters { tau: None } => soft,
             _ => false,
         });
         if given {

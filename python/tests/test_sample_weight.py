@@ -1,13 +1,17 @@
 """A weight counts rows: zero is absence, two is a copy."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import BANK, CLASSIFIERS, REGRESSORS, numpy_bank
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer import (
     GMKLClassifier,
     GMKLRegressor,
+    LMKLRegressor,
     LpMKLClassifier,
     LpMKLRegressor,
     UniformMKLClassifier,
@@ -27,12 +31,14 @@ def problem(Estimator, binary, regression):
     return binary if Estimator.__name__.endswith("Classifier") else regression
 
 
-@pytest.mark.filterwarnings("ignore:the relative change:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("Estimator", ALL)
 def test_zero_is_absence(Estimator, binary, regression):
     X, y = problem(Estimator, binary, regression)
     weight = (np.arange(len(y)) % 3 > 0).astype(float)
     kept = np.flatnonzero(weight)
+    if Estimator is LMKLRegressor:
+        # It may run out of iterations on these targets; both fits do so alike.
+        warnings.filterwarnings("ignore", "the relative change", ConvergenceWarning)
     weighted, dropped = Estimator().fit(X, y, sample_weight=weight), Estimator().fit(X[kept], y[kept])
     assert_array_equal(output(weighted, X), output(dropped, X))
     assert_array_equal(weighted.support_, kept[dropped.support_])

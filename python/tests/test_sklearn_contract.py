@@ -1,11 +1,14 @@
 """scikit-learn's own checks."""
 
+import warnings
+
 import pytest
 from conftest import CLASSIFIERS, METHODS, REGRESSORS
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import GMKLClassifier
+from mercer import GMKLClassifier, LMKLRegressor
 from mercer._io import ESTIMATORS as BY_METHOD
 from mercer._io import parameters
 
@@ -20,12 +23,17 @@ ESTIMATORS = [Estimator() for Estimator in CLASSIFIERS + REGRESSORS]
 ESTIMATORS.append(GMKLClassifier(loss="logistic"))
 
 
+#: On random targets the objective of a gated ε-insensitive fit falls for thousands of steps, and it says so: few will do here.
+UNENDING = LMKLRegressor
+CHECKED = [UNENDING(max_iter=50) if isinstance(estimator, UNENDING) else estimator for estimator in ESTIMATORS]
+
+
 # Some of the checks are on twenty rows of noise, where SMKL keeps no kernel and says so.
 @pytest.mark.filterwarnings("ignore:.*collapsed to a constant:UserWarning")
-# Gates learned with a loss that has kinks may run out of iterations on scikit-learn's random targets; they say so.
-@pytest.mark.filterwarnings("ignore:the relative change:sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED)
 def test_check_estimator(estimator, check):
+    if isinstance(estimator, UNENDING):
+        warnings.filterwarnings("ignore", "the relative change", ConvergenceWarning)
     check(estimator)
 
 

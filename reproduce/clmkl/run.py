@@ -1,25 +1,27 @@
 """Splice sites of C. elegans with 20 weighted-degree kernels: Table 1 of the CLMKL paper.
 
-python reproduce/clmkl/run.py [--repeats 20] [--sizes 50,100,200,400,800] [--jobs 1] [--minutes 60]
+python reproduce/clmkl/run.py [--repeats 20] [--sizes 50,100,200,400,800] [--minutes 60]
 
-Rows of got.csv are written as they come: one per method, size and repeat. Needs the data folder (MERCER_DATA_DIR).
+Rows of got.csv are written as they come: one per method, size and repeat; those that are there already are kept. Needs the data
+folder (MERCER_DATA_DIR).
 """
 
 import argparse
 import csv
-import os
+import sys
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
 
 from mercer import CLMKLClassifier, HLMKLClassifier, LMKLClassifier, LpMKLClassifier, UniformMKLClassifier
 
-HERE = Path(__file__).parent
-DATA = Path(os.environ.get("MERCER_DATA_DIR", HERE.parents[1] / ".." / "shared" / "data"))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from common import DATA, Results  # noqa: E402
+
 DEGREES = 20
 PRICES = [0.1, 1.0, 10.0, 100.0]
 EVENNESS = [0.4, 0.6, 0.8]
@@ -62,15 +64,16 @@ def candidates(name):
 METHODS = ["UNIF", "MKL p=1", "MKL p=1.333", "LMKL", "HLMKL p=1", "HLMKL p=1.333", "CLMKL p=1", "CLMKL p=1.333"]
 
 
-def one_split(K, y, n, repeat):
+def one_split(K, y, n, repeat, results):
     """Rows of got.csv for one random split: n rows to learn from, half of the rest to choose by, half to test."""
     order = np.random.default_rng([repeat, n]).permutation(len(y))
     train, rest = order[:n], order[n:]
     valid, test = rest[: len(rest) // 2], rest[len(rest) // 2 :]
     stack, checks, tests = (np.ascontiguousarray(K[np.ix_(r, train)]) for r in (train, valid, test))
-    rows = []
     for name in METHODS:
-        best = None
+        if results.has(n, repeat, name):
+            continue
+        best, began = None, time.process_time()
         for clf in candidates(name):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -85,34 +88,28 @@ def one_split(K, y, n, repeat):
                 best = (score, clf)
         auc = roc_auc_score(y[test], best[1].decision_function(tests))
         chosen = f"C={best[1].C} evenness={getattr(best[1], 'evenness', None)}"
-        rows.append([n, repeat, name, f"{100 * auc:.3f}", chosen, f"{best[1].duality_gap_:.1e}"])
-    return rows
+        seconds = f"{time.process_time() - began:.1f}"
+        results.add(n, repeat, name, f"{100 * auc:.3f}", chosen, f"{best[1].duality_gap_:.1e}", best[1].status_, seconds)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--sizes", default="50,100,200,400,800")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=60, help="stop then, with what there is")
+    parser.add_argument("--minutes", type=float, default=60, help="begin no split after that")
     parser.add_argument("--out", type=Path, default=HERE / "got.csv")
     args = parser.parse_args()
-    began = time.time()
+    columns = ["n", "repeat", "method", "auc", "chosen", "gap", "status", "seconds"]
+    results = Results(args.out, columns, ["n", "repeat", "method"], args.minutes)
     with open(DATA / "splice_celegans" / "celegans_mklsplice_like_1000.csv", newline="") as f:
         data = list(csv.DictReader(f))
     y = np.array([1 if float(r["label"]) > 0 else -1 for r in data])
     K = weighted_degree([r["sequence"] for r in data], DEGREES)
-    # Large splits first, so that no worker is left with one at the end.
-    sizes = sorted(map(int, args.sizes.split(",")), reverse=True)
-    work = [delayed(one_split)(K, y, n, repeat) for repeat in range(args.repeats) for n in sizes]
-    with open(args.out, "w", newline="") as f:
-        out = csv.writer(f)
-        out.writerow(["n", "repeat", "method", "auc", "chosen", "gap"])
-        for rows in Parallel(args.jobs, return_as="generator_unordered")(work):
-            out.writerows(rows)
-            f.flush()
-            if time.time() - began > 60 * args.minutes:
-                os._exit(0)
+    # Repeats outside, so that a run that is cut short has every size.
+    for repeat in range(args.repeats):
+        for n in map(int, args.sizes.split(",")):
+            if not results.over():
+                one_split(K, y, n, repeat, results)
 
 
 if __name__ == "__main__":

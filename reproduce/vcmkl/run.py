@@ -1,12 +1,14 @@
-"""Veto–consensus rules beside the tables of the paper: python run.py [polygon pima table2 size], all parts by default.
+"""Veto–consensus rules beside the tables of the paper.
 
-Writes got.csv beside this file, one line per number, as it goes. Data sets are read from the folder that MERCER_DATA_DIR names.
+python reproduce/vcmkl/run.py [polygon pima table2 size] [--minutes 60] [--splits 5] [--sets Vowel,...], all parts by default.
+
+Writes got.csv beside this file, one line per number, as it goes; what is there already is not made again. Data sets are read from the
+folder that MERCER_DATA_DIR names.
 """
 
 from __future__ import annotations
 
-import csv
-import os
+import argparse
 import subprocess
 import sys
 import time
@@ -25,31 +27,15 @@ from sklearn.svm import SVC
 from mercer import VCMKLClassifier
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("MERCER_DATA_DIR", HERE.parents[2] / "shared" / "data"))
-SPLITS, TABLE2_SPLITS, FOLDS = 5, 3, 3
+sys.path.insert(0, str(HERE.parent))
+from common import DATA, Results  # noqa: E402
+
+FOLDS = 3
 #: For the larger sets the last ones are left out: two for linear rules, one for Gaussian ones.
 PRICES = (1, 10, 100, 1000)
+COLUMNS = ["part", "set", "setting", "method", "split", "measure", "value"]
+KEYS = ["part", "set", "setting", "method", "split"]
 warnings.filterwarnings("ignore")
-
-
-class Table:
-    """got.csv, kept up to date line by line; a part run again replaces its lines."""
-
-    head = ("part", "set", "setting", "method", "split", "measure", "value")
-
-    def __init__(self, parts):
-        self.path = HERE / "got.csv"
-        lines = []
-        if self.path.exists():
-            with self.path.open(newline="") as file:
-                lines = [row for row in csv.reader(file) if row[0] not in (*parts, "part")]
-        with self.path.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([self.head, *lines])
-
-    def add(self, *row):
-        with self.path.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(row)
-        print(*row, flush=True)
 
 
 def polygon_data(n, sides, seed):
@@ -61,9 +47,9 @@ def polygon_data(n, sides, seed):
     return points[rows], inside[rows].astype(int)
 
 
-def polygon(table):
+def polygon(table, splits):
     for sides in (3, 4):
-        for split in range(SPLITS):
+        for split in range(splits):
             X, y = polygon_data(300, sides, split)
             X_new, y_new = polygon_data(2000, sides, 100 + split)
             for name, clf in {
@@ -71,14 +57,16 @@ def polygon(table):
                 "linear SVM": make_pipeline(StandardScaler(), SVC(kernel="linear", C=10)),
                 "RBF SVM": make_pipeline(StandardScaler(), SVC(C=10)),
             }.items():
-                table.add("polygon", f"{sides} sides", "", name, split, "accuracy", clf.fit(X, y).score(X_new, y_new))
+                key = ("polygon", f"{sides} sides", "", name, split)
+                if not table.has(*key):
+                    table.add(*key, "accuracy", clf.fit(X, y).score(X_new, y_new))
 
 
-def pima(table):
+def pima(table, splits):
     frame = pd.read_csv(DATA / "pima" / "pima.csv")
     X, y = frame.drop(columns="label").to_numpy(float), (frame["label"] == "pos").to_numpy(int)
-    splits = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
-    for split, (train, test) in enumerate(splits.split(X, y)):
+    halves = StratifiedShuffleSplit(splits, test_size=0.5, random_state=0)
+    for split, (train, test) in enumerate(halves.split(X, y)):
         for form, nu in (("nu=0.02", 0.02), ("fixed", None)):
             for name, own in {
                 "pddp as-printed": {"solver": "pddp", "objective": "as-printed"},
@@ -86,12 +74,19 @@ def pima(table):
                 "am": {"solver": "am"},
                 "sgd": {"solver": "sgd"},
                 "ccp": {"solver": "ccp"},
+                "linear SVM": None,
             }.items():
-                if name == "sgd" and nu is not None:
+                key = ("pima", "pima", form, name, split)
+                if (name == "sgd" and nu is not None) or table.has(*key) or table.over():
                     continue
-                began = time.perf_counter()
+                if own is None:
+                    machine = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+                    if nu is None:
+                        table.add(*key, "accuracy", machine.fit(X[train], y[train]).score(X[test], y[test]))
+                    continue
+                began = time.process_time()
                 clf = VCMKLClassifier("linear", n_rules=5, nu=nu, max_iter=100, **own).fit(X[train], y[train])
-                seconds = time.perf_counter() - began
+                seconds = time.process_time() - began
                 for measure, value in {
                     "objective": clf.primal_objective_,
                     "accuracy": clf.score(X[test], y[test]),
@@ -99,7 +94,7 @@ def pima(table):
                     "QP calls": clf.rules_[0]["qp_calls"],
                     "seconds": seconds,
                 }.items():
-                    table.add("pima", "pima", form, name, split, measure, value)
+                    table.add(*key, measure, value)
 
 
 def sets():
@@ -186,10 +181,12 @@ def network(ratio, alpha):
     return lambda: fit
 
 
-def table2(table):
+def table2(table, splits, only=("Vertebral", "Robot", "Vowel", "Music")):
     # Splits outside, so that a run that is cut short has every set.
-    for split in range(TABLE2_SPLITS):
+    for split in range(splits):
         for name, X, y in sets():
+            if name not in only:
+                continue
             X, y = X.to_numpy(float), y.to_numpy(bool)
             X = X[:, X.std(axis=0) > 0]
             train, test = next(StratifiedShuffleSplit(1, test_size=0.3, random_state=split).split(X, y))
@@ -198,27 +195,41 @@ def table2(table):
 
 
 def compare(table, setting, split, own, new, ratio):
-    def report(method, predict, **facts):
-        table.add("table2", *setting, method, split, "cost", cost(new[1], predict(new[0]), ratio))
-        for measure, value in facts.items():
-            table.add("table2", *setting, method, split, measure, value)
-
     width = np.sqrt(own[0].shape[1])
-    banks = {"l-VCMKL": ["linear"], "rbf-VCMKL": [f"rbf({f * width:.6g})" for f in (0.25, 0.5, 1)]}
-    for method, kernels in banks.items():
+
+    def chosen_rules(kernels):
         point = choose_rules(kernels, *own, ratio)
-        report(method, rules(ratio=ratio, **point)()(*own), rules=point["n_rules"])
-    one = svm(ratio)
-    machines = [one(C, 1 / (2 * (f * width) ** 2)) for C in PRICES for f in (0.25, 0.5, 1)]
-    report("csrbf-SVM", best(machines, *own, ratio)()(*own))
-    boosts = [weighted(lambda n=n: AdaBoostClassifier(n_estimators=n, random_state=0), ratio) for n in (50, 200)]
-    report("AdaBoost", best(boosts, *own, ratio)()(*own))
-    nets = [network(ratio, alpha) for alpha in (1e-4, 1e-1)]
-    report("NN", best(nets, *own, ratio)()(*own))
-    report("none accepted", lambda rows: np.zeros(len(rows), bool))
+        return rules(ratio=ratio, **point)()(*own), {"rules": point["n_rules"]}
+
+    def chosen(candidates):
+        return best(candidates, *own, ratio)()(*own), {}
+
+    def machines():
+        one = svm(ratio)
+        return chosen([one(C, 1 / (2 * (f * width) ** 2)) for C in PRICES for f in (0.25, 0.5, 1)])
+
+    def boosts():
+        return chosen([weighted(lambda n=n: AdaBoostClassifier(n_estimators=n, random_state=0), ratio) for n in (50, 200)])
+
+    for method, make in {
+        "l-VCMKL": lambda: chosen_rules(["linear"]),
+        "rbf-VCMKL": lambda: chosen_rules([f"rbf({f * width:.6g})" for f in (0.25, 0.5, 1)]),
+        "csrbf-SVM": machines,
+        "AdaBoost": boosts,
+        "NN": lambda: chosen([network(ratio, alpha) for alpha in (1e-4, 1e-1)]),
+        "none accepted": lambda: (lambda rows: np.zeros(len(rows), bool), {}),
+    }.items():
+        key = ("table2", *setting, method, split)
+        if table.has(*key) or table.over():
+            continue
+        began = time.process_time()
+        predict, facts = make()
+        table.add(*key, "cost", cost(new[1], predict(new[0]), ratio))
+        for measure, value in (facts | {"seconds": round(time.process_time() - began, 1)}).items():
+            table.add(*key, measure, value)
 
 
-def size(table):
+def size(table, splits):
     """A whole default fit of 1,000 rows with 8 Gaussian rules, in a process of its own."""
     code = (
         "import resource, time; from run import polygon_data; from mercer import VCMKLClassifier\n"
@@ -227,6 +238,8 @@ def size(table):
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(time.perf_counter() - began, used.ru_utime, used.ru_maxrss / 2**20, clf.n_iter_)"
     )
+    if table.has("size", "polygon", "l=1000 M=8 rbf", "ccp", 0):
+        return
     out = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=True).stdout
     for measure, value in zip(("seconds", "processor seconds", "GiB", "iterations"), out.split(), strict=True):
         table.add("size", "polygon", "l=1000 M=8 rbf", "ccp", 0, measure, value)
@@ -234,7 +247,12 @@ def size(table):
 
 if __name__ == "__main__":
     known = {"polygon": polygon, "pima": pima, "size": size, "table2": table2}
-    parts = sys.argv[1:] or list(known)
-    table = Table(parts)
-    for part in parts:
-        known[part](table)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", metavar="part", default=list(known))
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--sets", help="of table2: Vertebral,Robot,Vowel,Music")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after that")
+    args = parser.parse_args()
+    table = Results(HERE / "got.csv", COLUMNS, KEYS, args.minutes)
+    for part in args.parts:
+        known[part](table, args.splits, *([args.sets.split(",")] if part == "table2" and args.sets else []))

@@ -251,6 +251,22 @@ fn working_sets_and_whole_problems_have_the_same_optimum() {
 }
 
 #[test]
+fn singular_kernels_at_a_high_price_are_solved_whatever_their_size() {
+    // λ = ½ gives every rule a multiplier for every row: 3,000 of them. The classes overlap, so that most end at their bounds.
+    let (x, y) = polygon(1500, 3, 7);
+    let k = linear(&x);
+    let instance = fixed(vec![&k; 2], &y, 1e4);
+    let mut half = Matrix::zeros(instance.negatives.len(), 2);
+    half.data_mut().fill(0.5);
+    let owner: Vec<usize> = instance.negatives.iter().map(|&i| usize::from(x[(i, 0)] > 0.0)).collect();
+    for lambda in [half, instance.hard(&owner)] {
+        let inner = instance.solve(&lambda, None).unwrap();
+        let gap = (inner.primal - inner.dual) / inner.primal;
+        assert!(gap.abs() <= 1e-7, "P {} −φ {}", inner.primal, inner.dual);
+    }
+}
+
+#[test]
 fn one_rule_is_a_support_vector_machine() {
     let (x, y) = polygon(120, 3, 5);
     let data = mercer::data::Dataset::new(x.clone(), Vec::new()).unwrap();
@@ -355,6 +371,21 @@ fn linear_rules_find_the_polygon() {
         assert!((set.rules.iter().map(|r| r.owned).sum::<f64>() - 1.0).abs() < 1e-9);
         for share in set.rules.iter().map(|r| r.negative).chain([set.positive]) {
             assert!(share.bounded <= share.nu + 1e-6 && share.nu <= share.support + 1e-6, "{share:?}");
+        }
+    }
+}
+
+#[test]
+fn starts_are_good_enough_for_every_polygon() {
+    for sides in [3, 4] {
+        for seed in 0..12 {
+            let ((data, target), (new, truth)) = (data_of(sides, 300, seed), data_of(sides, 1000, 100 + seed));
+            let own =
+                VcmklSpec { n_rules: RuleCount::Fixed(sides), consensus: Some("in".into()), ..VcmklSpec::default() };
+            let spec = TrainSpec { c: 10.0, ..spec_of(own, "linear") };
+            let model = mercer::train(&data, &target, None, &spec, &mut Silent).unwrap();
+            let ours = accuracy(&model, &new, &truth);
+            assert!(ours >= 0.9, "{sides} sides, seed {seed}: {ours}");
         }
     }
 }

@@ -5,9 +5,13 @@ use mercer::{
     data::{Dataset, Rng, Target, synthetic},
     kernels::Normalize,
     linalg::Matrix,
-    methods::{ClassWeight, GroupBy, LossName, MethodSpec, Solver, Storage, Verification, prove, verify},
+    methods::{
+        ClassWeight, GroupBy, LossName, MethodSpec, Solver, Storage, Verification, prove,
+        vcmkl::{Nu, RuleCount, RuleSolver, VcmklSpec},
+        verify,
+    },
     model::Scheme,
-    trace::Silent,
+    trace::{Silent, Status},
 };
 
 fn spec(method: MethodSpec) -> TrainSpec {
@@ -119,6 +123,80 @@ fn stationary_points_are_at_rest() {
     altered.machines[0].weights.iter_mut().for_each(|w| *w *= 1.01);
     let found = verify(&altered, &x, &y, None).unwrap();
     assert!(found.findings.iter().any(|f| f.contains("not at rest")), "{found:?}");
+}
+
+#[test]
+fn localized_certificates_hold() {
+    let (x, y) = synthetic::four_gaussians(70, 3);
+    let (u, v) = synthetic::sinc(50, 0.1, 3).unwrap();
+    let (r, s) = three_classes(60);
+    let kernels = "rbf(0.5|2), linear on all; rbf(1) on each".to_string();
+    let of = |name: &str| TrainSpec { kernels: kernels.clone(), ..spec(MethodSpec::named(name).unwrap()) };
+    for name in ["clmkl", "hlmkl"] {
+        proves(&x, &y, &of(name));
+        proves(&u, &v, &of(name));
+        proves(&r, &s, &TrainSpec { shared_weights: true, group_by: GroupBy::Scope, ..of(name) });
+    }
+    for name in ["lmkl", "glmkl", "gsmkl"] {
+        for (data, target) in [(&x, &y), (&u, &v)] {
+            if name == "gsmkl" && matches!(target, Target::Values(_)) {
+                continue;
+            }
+            let found = holds(data, target, &of(name));
+            assert!(found.recomputed.gap.is_nan() && found.change.unwrap() < 0.1, "{found:?}");
+        }
+        for shared_weights in [false, true] {
+            holds(&r, &s, &TrainSpec { shared_weights, ..of(name) });
+        }
+        let model = fit(&x, &y, None, &of(name));
+        let told = |alter: &dyn Fn(&mut Model)| {
+            let mut altered = model.clone();
+            alter(&mut altered);
+            verify(&altered, &x, &y, None).unwrap().findings.join("; ")
+        };
+        assert!(told(&|m| m.machines[0].certificate.primal *= 0.999).contains("is stated"));
+        assert!(told(&|m| m.machines[0].intercept += 0.1).contains("objective"));
+        assert!(told(&|m| m.machines[0].dual_coef.iter_mut().for_each(|a| *a *= 0.9)).contains("prove no more"));
+        assert!(told(&|m| m.machines[0].weights[0] += 0.1).contains("the gate gives"));
+    }
+    // A smooth objective is at rest where it says so.
+    let smooth = TrainSpec { loss: Some(LossName::Squared), ..of("lmkl") };
+    let model = fit(&x, &y, None, &TrainSpec { max_iter: 3000, ..smooth });
+    if model.certificate().status == Status::Stationary {
+        assert!(verify(&model, &x, &y, None).unwrap().change.unwrap() <= 1e-3);
+    }
+}
+
+#[test]
+fn rules_hold() {
+    let (x, y) = synthetic::four_gaussians(60, 5);
+    let (r, s) = three_classes(45);
+    for solver in [RuleSolver::Ccp, RuleSolver::Am, RuleSolver::Sgd, RuleSolver::Pddp] {
+        for nu in [None, Some(Nu::All(0.1))] {
+            if solver == RuleSolver::Sgd && nu.is_some() {
+                continue;
+            }
+            let own = VcmklSpec { n_rules: RuleCount::Fixed(2), solver, nu, ..VcmklSpec::default() };
+            let spec = TrainSpec { kernels: "rbf(1), linear on all".into(), ..spec(MethodSpec::Vcmkl(own)) };
+            let found = holds(&x, &y, &spec);
+            assert!(found.change.is_none_or(|gain| gain <= 1e-6), "{found:?}");
+            if solver == RuleSolver::Ccp {
+                holds(&r, &s, &spec);
+            }
+        }
+    }
+    let model = fit(&x, &y, None, &spec(MethodSpec::named("vcmkl").unwrap()));
+    let told = |alter: &dyn Fn(&mut Model)| {
+        let mut altered = model.clone();
+        alter(&mut altered);
+        verify(&altered, &x, &y, None).unwrap().findings.join("; ")
+    };
+    assert_eq!(told(&|_| ()), "");
+    assert!(told(&|m| m.rules.as_mut().unwrap().machines[0].certificate.primal *= 0.999).contains("is stated"));
+    assert!(told(&|m| m.machines.iter_mut().for_each(|rule| rule.intercept -= 0.5)).contains("objective"));
+    let first =
+        |m: &mut Model| m.machines.iter_mut().flat_map(|rule| &mut rule.dual_coef).take(1).for_each(|a| *a *= 2.0);
+    assert!(told(&first).contains("multipliers"));
 }
 
 fn with_value(data: &Dataset, row: usize, column: usize, value: f64) -> Dataset {

@@ -71,9 +71,12 @@ fn verdict(found: &Verification) -> String {
     let (stated, now) = (found.stated, found.recomputed);
     if let Some(change) = found.change {
         return format!(
-            "verified: the objective is as stated, and the next step would change the weights by {change:.1e} of their\n\
-             size; the method is not convex, so that there is no lower bound"
+            "verified: the objective is as stated, and what the next step would change (weights, the gate, the rules) is\n\
+             {change:.1e} of its size; the method is not convex, so that there is no lower bound"
         );
+    }
+    if now.gap.is_nan() {
+        return "verified: the objective is as stated; there is no lower bound".into();
     }
     if let Some(proven) = found.proven {
         let how = if proven.dual > now.dual { "a new run from the stored solution proves" } else { ALONE };

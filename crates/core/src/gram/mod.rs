@@ -20,6 +20,7 @@ mod subset;
 pub use crate::error::human_bytes;
 pub use alignment::{centred_norms, centred_products, target_products};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
+pub(crate) use factor::RankLimit;
 pub use factor::{Basis, Extension, Factor};
 pub use lanczos::extreme_eigenvalues_of;
 pub use panel::LowRank;

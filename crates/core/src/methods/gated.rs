@@ -5,11 +5,13 @@
 //! gate of [Lei2016], [Fu2016], [Yang2009]; pages docs/methods/lmkl.md, glmkl.md, gsmkl.md.
 //!
 //! For fixed z this is one machine, and by Danskin's theorem ∂V/∂η_im = −a_i (K_m (η_m∘a))_i: K_m v products are all that is needed.
-//! The step is a quasi-Newton one, taken in the gate's own geometry, at most 1 in every argument (every vertex of a softmax is stationary:
-//! a long step would end there) and shortened until V falls; so V never rises.
+//! The step is a quasi-Newton one, taken in the gate's own geometry, at most 1 in every argument or half of what the largest has grown to
+//! (every vertex of a softmax is stationary: a long step would end there), and searched until V falls enough; so V never rises.
 
 mod gate;
 mod quasi_newton;
+
+use std::collections::VecDeque;
 
 pub use gate::{Gate, GroupGate, KernelGate};
 pub use quasi_newton::Element;
@@ -27,21 +29,26 @@ use crate::{
     trace::{Observer, Status},
 };
 
-/// The machine's relative gap: never coarser, never finer.
+/// The machine's relative gap in units of the tolerance, at first and at last, and the range both are kept in.
+const COARSEST: f64 = 1e-3;
+const FINEST: f64 = 1e-6;
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
-/// Sufficient decrease, and trials before a direction is given up.
+/// Sufficient decrease, steepness left over, growth of a step that is too short, and trials before a direction is given up.
 const DECREASE: f64 = 1e-4;
-const TRIALS: usize = 25;
+const CURVATURE: f64 = 0.9;
+const EXPANSION: f64 = 3.0;
+const TRIALS: usize = 15;
 /// Largest change of a gate's argument in one step.
 const LONGEST: f64 = 1.0;
-/// Where V has kinks: how far apart, in the gate's arguments, gradients may be taken to count as one, and how many.
-const NEARBY: f64 = 1e-2;
+/// The same in units of the largest argument, once those have grown.
+const STRETCH: f64 = 0.5;
+/// Where V has kinks: how far apart, in the gate's arguments and in units of the tolerance, gradients may be taken to count as one, and how
+/// many are remembered.
+const NEARBY: f64 = 10.0;
 const BUNDLE: usize = 24;
-/// Steps over which V must stand still where gradients jump from step to step, and steps over which it may fall by no more than the
-/// tolerance where progress is slow.
-const WINDOW: usize = 10;
+/// Steps over which V may fall by no more than the tolerance where progress is slow.
 const LONG: usize = 50;
-/// Steps after which remembered curvature is dropped.
+/// Steps after which remembered curvature is dropped where the scaling has moved on.
 const RESTART: usize = 25;
 
 /// A solved gate.
@@ -167,72 +174,55 @@ fn descend(
     lowest: f64,
 ) -> Result<(Gated, Status)> {
     let tol = problem.tol;
-    let mut accuracy = (1e-3 * tol).clamp(ACCURACY.1, ACCURACY.0);
+    let finest = (FINEST * tol).max(ACCURACY.1);
+    let mut accuracy = (COARSEST * tol).clamp(ACCURACY.1, ACCURACY.0);
+    let mut now = visit(problem, gate, first.clone(), accuracy, duals)?;
     let mut at = first;
-    let mut now = visit(problem, gate, at.clone(), accuracy, duals)?;
     let mut history = History::default();
-    let (mut decrease, mut steps) = (f64::INFINITY, 0);
-    let mut recent: Vec<(f64, f64)> = Vec::new();
+    let mut bundle = Bundle::default();
+    let mut values = Vec::new();
+    let mut decrease = f64::INFINITY;
     loop {
         let size = now.value.abs().max(f64::MIN_POSITIVE);
-        run.record_values(now.value.min(lowest), f64::NAN, now.slope / size, active_gates(&now.gates));
+        let small = 0.1 * tol * size;
+        bundle.push(&at, &now);
+        // Where multipliers are not unique V has a kink, and no single gradient vanishes there: their shortest mean does.
+        let slope =
+            if now.slope > small && decrease <= tol * size { bundle.slope(gate, &at, NEARBY * tol) } else { now.slope };
+        run.record_values(now.value.min(lowest), f64::NAN, slope / size, active_gates(&now.gates));
         // Gradient and progress both at rest, and no closed gate that should be open, as far as the machine's accuracy tells; a gradient
         // that is nothing needs no step to prove it.
         let shut = gate.pull(&now.parameters, &now.gradient) <= tol.max(3.0 * accuracy.sqrt()) * size;
-        let at_rest = now.slope <= 0.1 * tol * size && shut;
-        if at_rest && (decrease <= 0.01 * tol * size || now.slope <= 1e-9 * size) {
+        if slope <= small && shut && (decrease <= 0.01 * tol * size || now.slope <= 1e-9 * size) {
             return Ok((now, Status::Stationary));
         }
-        // The same over a few steps: around a kink, progress and gradient need not be small at once.
-        recent.push((now.value, now.slope));
-        if let Some(first) = recent.len().checked_sub(WINDOW) {
-            let window = &recent[first..];
-            let still = window[0].0 - now.value <= 0.01 * tol * size;
-            if still && shut && window.iter().any(|(_, slope)| *slope <= 0.1 * tol * size) {
-                return Ok((now, Status::Stationary));
-            }
-        }
-        // Fifty steps that together gain less than the tolerance, with a gradient below it.
-        let slow = recent.len().checked_sub(LONG).is_some_and(|k| recent[k].0 - now.value <= tol * size);
-        if slow && shut && now.slope <= tol * size {
+        // Many steps that together gain less than the tolerance, with a gradient below it.
+        values.push(now.value);
+        let slow = values.len().checked_sub(LONG).is_some_and(|k| values[k] - now.value <= tol * size);
+        if slow && shut && slope <= tol * size {
             return Ok((now, Status::Stationary));
         }
         if run.stopped() {
             return Ok((now, Status::Stopped));
         }
-        steps += 1;
-        if steps > problem.max_iter {
+        if values.len() >= problem.max_iter {
             return Ok((now, Status::MaxIterations));
-        }
-        if decrease <= 0.01 * tol * size {
-            // No progress and yet a slope: V may have a kink here.
-            match around_kink(problem, gate, &at, &now, accuracy, 0.1 * tol * size)? {
-                Kink::Stationary(slope) if shut => {
-                    run.record_values(now.value.min(lowest), f64::NAN, slope / size, active_gates(&now.gates));
-                    return Ok((now, Status::Stationary));
-                }
-                Kink::Lower(step, point) => {
-                    decrease = now.value - point.value;
-                    history.clear();
-                    at = add(&at, 1.0, &step);
-                    now = *point;
-                    continue;
-                }
-                _ => {}
-            }
         }
         let next = loop {
             let scaling = gate.scaling(&now.parameters, &now.gradient);
+            if scaling.is_some() && values.len() % RESTART == 0 {
+                history.clear();
+            }
             let direction = history.direction(&now.direction, scaling.as_deref());
-            let reach = (LONGEST, TRIALS);
-            if let Some(found) = search(problem, gate, (&at, &now), &direction, accuracy, reach, &mut |_, _| {})? {
+            let failed = &mut |trial: &Element, point: &Gated| bundle.push(trial, point);
+            if let Some(found) = search(problem, gate, (&at, &now), &direction, accuracy, failed)? {
                 break Some(found);
             }
             if !history.is_empty() {
                 history.clear();
-            } else if accuracy > ACCURACY.1 {
+            } else if accuracy > finest {
                 // Descent holds up to the machine's gap: ask for a smaller one.
-                accuracy = (1e-2 * accuracy).max(ACCURACY.1);
+                accuracy = (1e-2 * accuracy).max(finest);
                 let start = now.duals();
                 let again = visit(problem, gate, at.clone(), accuracy, Some(&start))?;
                 if again.value <= now.value {
@@ -242,110 +232,95 @@ fn descend(
                 break None;
             }
         };
-        // Nowhere lower as far as numbers can tell: at rest if the gradient says so too.
-        let Some((step, point)) = next else {
-            let status = if now.slope <= 0.1 * tol * size { Status::Stationary } else { Status::MaxIterations };
-            return Ok((now, status));
+        // Nowhere lower as far as numbers can tell: at rest if gradients nearby say so too.
+        let Some((trial, point)) = next else {
+            let rest = bundle.slope(gate, &at, NEARBY * tol) <= small && shut;
+            return Ok((now, if rest { Status::Stationary } else { Status::MaxIterations }));
         };
         decrease = now.value - point.value;
-        // Old curvature misleads where the scaling has moved on: begin anew now and then.
-        if steps % RESTART == 0 {
-            history.clear();
-        }
-        let change = point.direction.minus(&now.direction);
-        history.push(step.clone(), change);
-        at = add(&at, 1.0, &step);
-        now = point;
+        history.push(trial.minus(&at), point.direction.minus(&now.direction));
+        (at, now) = (trial, point);
     }
 }
 
-/// A point along `direction` where V has fallen enough, and the step to it; `failed` sees the points where it has not.
+/// A point along `direction` where V has fallen enough and no longer falls as steeply (the weak conditions of Wolfe, which serve where V
+/// has kinks, too); `passed` sees the other points tried.
 fn search(
     problem: &Problem<'_>,
     gate: &dyn Gate,
     (at, now): (&Element, &Gated),
     direction: &Element,
     accuracy: f64,
-    (longest, trials): (f64, usize),
-    failed: &mut dyn FnMut(f64, &Gated),
+    passed: &mut dyn FnMut(&Element, &Gated),
 ) -> Result<Option<(Element, Gated)>> {
     let slope = inner(&now.direction, direction);
     let reach = gate.largest_argument(direction);
     if slope.is_nan() || slope >= 0.0 || reach == 0.0 {
         return Ok(None);
     }
-    let start = now.duals();
-    let mut length = (longest / reach).min(if trials == TRIALS { 1.0 } else { f64::INFINITY });
-    for _ in 0..trials {
+    let longest = LONGEST.max(STRETCH * gate.largest_argument(at)) / reach;
+    let (mut low, mut high, mut length) = (0.0, f64::INFINITY, longest.min(1.0));
+    let (mut start, mut rise) = (now.duals(), 0.0);
+    let mut best: Option<(Element, Gated)> = None;
+    for _ in 0..TRIALS {
         let trial = add(at, length, direction);
-        let step = trial.minus(at);
-        let point = visit(problem, gate, trial, accuracy, Some(&start))?;
-        if point.value <= now.value + DECREASE * length * slope && point.value < now.value {
-            return Ok(Some((step, point)));
-        }
-        failed(length * reach, &point);
-        // The parabola through V, its slope and the trial, kept within [0.1, 0.5].
-        let bend = point.value - now.value - length * slope;
-        let ideal = if bend > 0.0 { -slope * length * length / (2.0 * bend) } else { 0.5 * length };
-        length = ideal.clamp(0.1 * length, 0.5 * length);
-    }
-    Ok(None)
-}
-
-/// What gradients around a point say.
-enum Kink {
-    /// Some mean of gradients nearby is nothing (its largest entry is returned): stationary in the sense of Goldstein.
-    Stationary(f64),
-    /// A step that lowers V.
-    Lower(Element, Box<Gated>),
-    /// Neither was found.
-    Unclear,
-}
-
-/// V is a maximum over multipliers, and where these are not unique it has a kink: no single gradient vanishes there. Their shortest mean
-/// does, or points down; every trial that fails adds the gradient it found.
-fn around_kink(
-    problem: &Problem<'_>,
-    gate: &dyn Gate,
-    at: &Element,
-    now: &Gated,
-    accuracy: f64,
-    small: f64,
-) -> Result<Kink> {
-    let mut gradients = vec![now.direction.clone()];
-    let mut lower: Option<(Element, Gated)> = None;
-    while gradients.len() < BUNDLE {
-        let mut mean = shortest_mean(&gradients);
-        let slope = mean.image.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
-        if slope <= small {
-            return Ok(Kink::Stationary(slope));
-        }
-        mean.scale(-1.0);
-        let before = gradients.len();
-        let mut note = |distance: f64, point: &Gated| {
-            if distance <= NEARBY {
-                gradients.push(point.direction.clone());
+        let point = visit(problem, gate, trial.clone(), accuracy, Some(&start))?;
+        let falls = point.value <= now.value + DECREASE * length * slope && point.value < now.value;
+        if falls {
+            let steep = inner(&point.direction, direction) < CURVATURE * slope;
+            if !steep || length >= longest {
+                return Ok(Some((trial, point)));
             }
+            low = length;
+            start = point.duals();
+            if let Some((trial, point)) = best.replace((trial, point)) {
+                passed(&trial, &point);
+            }
+        } else {
+            high = length;
+            rise = point.value - now.value;
+            passed(&trial, &point);
+        }
+        length = if high == f64::INFINITY {
+            (EXPANSION * length).min(longest)
+        } else if low > 0.0 {
+            0.5 * (low + high)
+        } else {
+            // The parabola through V, its slope and the trial, kept within [0.1, 0.5].
+            let bend = rise - length * slope;
+            let ideal = if bend > 0.0 { -slope * length * length / (2.0 * bend) } else { 0.5 * length };
+            ideal.clamp(0.1 * length, 0.5 * length)
         };
-        if let Some((step, point)) = search(problem, gate, (at, now), &mean, accuracy, (NEARBY, 3), &mut note)? {
-            // A step that gains next to nothing says more by its gradient.
-            if now.value - point.value >= 1e-2 * small {
-                return Ok(Kink::Lower(step, Box::new(point)));
-            }
-            gradients.push(point.direction.clone());
-            if lower.as_ref().is_none_or(|(_, l)| point.value < l.value) {
-                lower = Some((step, point));
-            }
-        }
-        if gradients.len() == before {
+        if best.is_some() && high - low <= 0.1 * high {
             break;
         }
     }
-    Ok(lower.map_or(Kink::Unclear, |(step, point)| Kink::Lower(step, Box::new(point))))
+    Ok(best)
+}
+
+/// Gradients of the points visited last.
+#[derive(Default)]
+struct Bundle(VecDeque<(Element, Element)>);
+
+impl Bundle {
+    fn push(&mut self, at: &Element, point: &Gated) {
+        if self.0.len() == BUNDLE {
+            self.0.pop_front();
+        }
+        self.0.push_back((at.clone(), point.direction.clone()));
+    }
+
+    /// The largest entry of the shortest mean of the gradients within `radius` of a point: where it is nothing, the point is stationary in
+    /// the sense of Goldstein.
+    fn slope(&self, gate: &dyn Gate, at: &Element, radius: f64) -> f64 {
+        let near = self.0.iter().filter(|(point, _)| gate.largest_argument(&point.minus(at)) <= radius);
+        let gradients: Vec<&Element> = near.map(|(_, gradient)| gradient).collect();
+        shortest_mean(&gradients).image.iter().fold(0.0, |m: f64, g| m.max(g.abs()))
+    }
 }
 
 /// The shortest vector in the convex hull, by moving weight between the two vectors that gain most.
-fn shortest_mean(vectors: &[Element]) -> Element {
+fn shortest_mean(vectors: &[&Element]) -> Element {
     let count = vectors.len();
     let products: Vec<Vec<f64>> = vectors.iter().map(|x| vectors.iter().map(|y| inner(x, y)).collect()).collect();
     let mut share = vec![0.0; count];

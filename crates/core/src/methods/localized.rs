@@ -283,6 +283,11 @@ impl Prepared {
         }
     }
 
+    /// K₀ of a gate.
+    pub(super) fn gate_gram(&self, spec: &TrainSpec, text: Option<&str>) -> Result<Gram> {
+        Ok(self.placing_kernel(spec, "gate_kernel", text)?.gram(&self.grams))
+    }
+
     /// The kernel in whose feature space rows are placed.
     fn placing_kernel(&self, spec: &TrainSpec, name: &str, text: Option<&str>) -> Result<PlacingKernel> {
         let terms = self.grams.n_terms();

@@ -5,11 +5,16 @@
 //!
 //! - the objective at (θ, a, b), with θ checked to lie in its set: an upper bound on the optimum;
 //! - A(a) − ½·support(s), with a checked to be feasible: a lower bound; for methods without one, how far the weights are from rest;
+//! - for localized weights the memberships or gates of the rows, from the model's own functions, and the terms scaled by them;
+//! - for veto–consensus rules J, and what reassigning the rejected rows would gain;
 //! - the decision values K_θ a + b on the training rows, which the model's stored functions must reproduce.
 //!
 //! A fit may have stated a better lower bound than this: methods for sparse weights combine several dual vectors, and the file keeps one,
 //! which proves little where Θ has corners. [`prove`] runs the method again from the stored solution for a bound as good as the fit's.
 
+mod places;
+
+use places::Places;
 use rayon::prelude::*;
 
 use super::{Memory, MethodSpec, Penalty, Prepared, TrainSpec, smkl::relative_change};
@@ -22,19 +27,21 @@ use crate::{
     machine::Task,
     model::{Certificate, Input, Machine, Task as Prediction},
     trace::{Observer, Status, relative_gap},
-    weights::{ElasticNet, LpBall, WeightSet},
+    weights::{ElasticNet, LpBall, PerRegion, WeightSet},
 };
 
 /// Objectives that agree to this, relative to their size, are the same.
 pub const SAME_OBJECTIVE: f64 = 1e-6;
 /// Training data that agree to this, relative to their size, are the same: what rounding in another place may change.
-const SAME_DATA: f64 = 1e-9;
+pub(super) const SAME_DATA: f64 = 1e-9;
 /// Slack in the constraints on θ and a: rounding.
-const FEASIBLE: f64 = 1e-8;
+pub(super) const FEASIBLE: f64 = 1e-8;
 /// Decision values that agree to this, relative to the largest, are the same: low-rank functions of new points go through a triangular
 /// solve, and kernels stored in single precision are rounded.
-const SAME_DECISION: f64 = 1e-5;
+pub(super) const SAME_DECISION: f64 = 1e-5;
 
+/// A machine at fixed gates whose gap is below this, relative to its objective, was solved.
+const SAME_MACHINE: f64 = 1e-5;
 /// Weights that would move by less than this are at rest whatever the tolerance: the accuracy of a machine moves them as much.
 const AT_REST: f64 = 2e-6;
 
@@ -49,7 +56,9 @@ pub struct Verification {
     pub proven: Option<Certificate>,
     /// The largest difference between the stored decision functions and K_θ a + b on the training rows, relative to the largest value.
     pub drift: f64,
-    /// Where weights are penalised: how far they would still move, relative to their size (the largest over machines).
+    /// Where weights are penalised: how far they would still move, relative to their size (the largest over machines). Where gates are
+    /// learned: the largest derivative of the objective by a parameter of the gate, relative to the objective. For rules: what solving
+    /// again with every negative at its cheapest rule would gain, relative to the objective.
     pub change: Option<f64>,
     /// What does not hold, in plain words.
     pub findings: Vec<String>,
@@ -61,8 +70,12 @@ pub struct Verification {
 /// which the certificate does not hold, are a [`Verification`] that does not agree.
 pub fn verify(model: &Model, data: &Dataset, target: &Target, sample_weight: Option<&[f64]>) -> Result<Verification> {
     let (spec, prepared) = prepare(model, data, target, sample_weight)?;
-    let decision = model.decision(&data.select(&prepared.samples.kept))?;
-    Checked::new(&prepared, &spec, model)?.verification(model, &decision)
+    let rows = data.select(&prepared.samples.kept);
+    if let MethodSpec::Vcmkl(own) = &spec.method {
+        return prepared.verify_rules(&spec, own, model, &rows);
+    }
+    let decision = model.decision(&rows)?;
+    Checked::new(&prepared, &spec, model, &rows)?.verification(model, &decision)
 }
 
 /// [`verify`], and if the certificate holds, a run of the method from the stored weights and multipliers for a lower bound of its own.
@@ -74,13 +87,17 @@ pub fn prove(
     observer: &mut dyn Observer,
 ) -> Result<Verification> {
     let (spec, prepared) = prepare(model, data, target, sample_weight)?;
-    let decision = model.decision(&data.select(&prepared.samples.kept))?;
-    let checked = Checked::new(&prepared, &spec, model)?;
+    let rows = data.select(&prepared.samples.kept);
+    if let MethodSpec::Vcmkl(own) = &spec.method {
+        return prepared.verify_rules(&spec, own, model, &rows);
+    }
+    let decision = model.decision(&rows)?;
+    let checked = Checked::new(&prepared, &spec, model, &rows)?;
     let (scale, mut memories) = (checked.scale, checked.memories());
     let mut found = checked.verification(model, &decision)?;
     if found.agrees && found.recomputed.gap.is_finite() {
         // Fixed weights are proved by their own multipliers.
-        let dual = match set(&spec.method)? {
+        let dual = match set(&spec.method, regions(model))? {
             None => found.recomputed.dual,
             Some(_) => prepared.fit_from(&spec, &mut memories, observer)?.certificate().dual.max(found.recomputed.dual),
         };
@@ -99,20 +116,6 @@ fn prepare(
 ) -> Result<(TrainSpec, Prepared)> {
     let spec: TrainSpec = serde_json::from_value(model.spec.clone())
         .map_err(|e| Error::data("model", format!("its request cannot be read ({e})"), "fit it again"))?;
-    if spec.method.is_localized() {
-        return Err(Error::data(
-            "model",
-            format!("its method is {}, whose certificates depend on regions", spec.method.name()),
-            "certificates of localized models cannot be recomputed yet",
-        ));
-    }
-    if model.rules.is_some() {
-        return Err(Error::data(
-            "model",
-            "it has veto–consensus rules, for which there is nothing to verify yet",
-            "fit it again on the same rows: the same seed gives the same rules",
-        ));
-    }
     same_classes(model, target)?;
     let prepared = Prepared::from_table(data, target, sample_weight, &spec)?;
     if prepared.samples.kept.len() != model.n_samples {
@@ -137,6 +140,10 @@ struct Checked<'a> {
     findings: Vec<String>,
     /// Was the diagonal of a ready-made matrix shifted?
     shifted: bool,
+    /// Number of regions, 1 for global weights.
+    regions: usize,
+    /// Where gates are learned: max |∂V/∂z| over V.
+    slope: Option<f64>,
 }
 
 struct CheckedPart {
@@ -159,7 +166,7 @@ struct CheckedPart {
 }
 
 impl<'a> Checked<'a> {
-    fn new(prepared: &Prepared, spec: &'a TrainSpec, model: &Model) -> Result<Self> {
+    fn new(prepared: &Prepared, spec: &'a TrainSpec, model: &Model, data: &Dataset) -> Result<Self> {
         let fitting = prepared.samples.fitting(spec)?;
         let tasks = prepared.samples.machines(spec)?;
         if tasks.len() != model.machines.len() {
@@ -169,22 +176,60 @@ impl<'a> Checked<'a> {
         let grams: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
         let (parts, shared) = (Vec::new(), model.shared.is_some());
         let shifted = spec.indefinite == Indefinite::Shift && !prepared.grams.notes().is_empty();
-        let mut checked = Self { spec, parts, shared, scale: 0.0, findings: Vec::new(), shifted };
+        let regions = regions(model);
+        let mut checked = Self { spec, parts, shared, regions, scale: 0.0, findings: Vec::new(), shifted, slope: None };
+        let places = Places::of(spec, model, data)?;
+        let mut slopes = vec![0.0; if shared { 1 } else { tasks.len() }];
+        let mut gradients: Vec<Matrix> = Vec::new();
         for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names()) {
             let a = multipliers(machine, &prepared.samples.kept)?;
             let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
             let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
             checked.scale += fitted.constant_objective();
-            let theta = match &grouped {
-                None => Some(machine.weights.clone()),
-                Some(groups) => groups.contract(&machine.weights),
+            let k = checked.parts.len();
+            let local = places.as_ref().map(|p| p.grams(grams, &prepared.grams, k, prepared.room()));
+            let grams: &dyn GramSource = local.as_ref().map_or(grams, |l| l);
+            let theta = match (&grouped, &places) {
+                (_, Some(places)) if places.paired => Some(vec![1.0; grams.n_terms()]),
+                (None, _) => Some(machine.weights.clone()),
+                (Some(groups), _) => {
+                    let chunks = machine.weights.chunks(prepared.grams.n_terms());
+                    chunks.map(|w| groups.contract(w)).collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+                }
             };
             let Some(theta) = theta else {
                 return Err(Error::data("model", "kernels that share a weight have different ones", "fit it again"));
             };
-            checked.findings.extend(infeasible_weights(&spec.method, &theta)?.map(|f| format!("{name}: {f}")));
+            let weighed = match &places {
+                Some(places) if places.paired => places.wrong_weights(spec, machine, k),
+                _ => infeasible_weights(&spec.method, regions, &theta)?,
+            };
+            checked.findings.extend(weighed.map(|f| format!("{name}: {f}")));
             checked.findings.extend(infeasible_multipliers(&fitted, &a, &rows).map(|f| format!("{name}: {f}")));
-            checked.parts.push(CheckedPart::new(grams, theta, machine.intercept, &fitted, &a, &rows));
+            let part = CheckedPart::new(grams, theta, machine.intercept, &fitted, &a, &rows);
+            if let Some(places) = places.as_ref().filter(|p| p.paired) {
+                let own = places.gate_gradient(&prepared.grams, k, &a);
+                match gradients.first_mut().filter(|_| shared) {
+                    Some(sum) => sum.data_mut().iter_mut().zip(own.data()).for_each(|(s, o)| *s += o),
+                    None => gradients.push(own),
+                }
+                let open = part.loss + part.half_norm - (part.dual_sum - dot(&part.theta, &part.slope));
+                let size = (part.loss + part.half_norm).abs().max(1e-12 * checked.scale);
+                if open.is_nan() || open > SAME_MACHINE * size {
+                    let text =
+                        format!("{name}: at its gates the multipliers prove no more than a gap of {:.1e}", open / size);
+                    checked.findings.push(text);
+                }
+            }
+            checked.parts.push(part);
+        }
+        if let Some(places) = places.as_ref().filter(|p| p.paired) {
+            for (k, by_gate) in gradients.iter().enumerate() {
+                slopes[k] = places.slope(prepared, spec, k, by_gate)?;
+            }
+            let value: f64 = checked.parts.iter().map(|p| p.loss + p.half_norm).sum();
+            let steepest = slopes.iter().copied().fold(0.0, f64::max);
+            checked.slope = Some(steepest / value.abs().max(f64::MIN_POSITIVE));
         }
         Ok(checked)
     }
@@ -210,9 +255,12 @@ impl<'a> Checked<'a> {
         if !self.shifted && (drift.is_nan() || drift > SAME_DECISION) {
             self.findings.push(format!("the stored decision functions differ from the certified ones by {drift:.1e}"));
         }
-        let change = self.change()?;
+        let change = self.slope.map_or_else(|| self.change(), |slope| Ok(Some(slope)))?;
         let at_rest = self.spec.tol.max(AT_REST);
-        if let Some(change) = change.filter(|c| stated.status == Status::Stationary && *c > at_rest * (1.0 + 1e-6)) {
+        // Where V has a kink one gradient does not vanish: it is reported, and proves nothing against the fit.
+        let moves =
+            |c: &f64| stated.status == Status::Stationary && self.slope.is_none() && *c > at_rest * (1.0 + 1e-6);
+        if let Some(change) = change.filter(moves) {
             self.findings.push(format!("the weights are not at rest: a step would change them by {change:.1e}"));
         }
         let (agrees, findings) = (self.findings.is_empty(), self.findings);
@@ -264,8 +312,9 @@ impl<'a> Checked<'a> {
         let theta = &parts[0].theta;
         let slope: Vec<f64> = (0..theta.len()).map(|t| parts.iter().map(|p| p.slope[t]).sum()).collect();
         let dual_sum: f64 = parts.iter().map(|p| p.dual_sum).sum();
-        Ok(match (set(&self.spec.method)?, &self.spec.method) {
+        Ok(match (set(&self.spec.method, self.regions)?, &self.spec.method) {
             (_, MethodSpec::Smkl { .. }) => f64::NAN,
+            _ if self.slope.is_some() => f64::NAN,
             (Some(set), _) => dual_sum - set.support(&slope),
             (None, _) => dual_sum - dot(theta, &slope),
         })
@@ -322,8 +371,13 @@ fn sq_norms(parts: &[CheckedPart]) -> Vec<f64> {
     (0..theta.len()).map(|t| theta[t] * theta[t] * parts.iter().map(|p| p.quad_forms[t]).sum::<f64>()).collect()
 }
 
+/// Regions with weights of their own; 1 where weights are global or every kernel has a gate.
+fn regions(model: &Model) -> usize {
+    model.localized.as_ref().filter(|l| !l.gating(0).is_paired()).map_or(1, |l| l.gating(0).regions)
+}
+
 /// The multipliers of the kept rows.
-fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
+pub(super) fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
     let mut a = vec![0.0; kept.len()];
     for (row, value) in machine.support.iter().zip(&machine.dual_coef) {
         let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;
@@ -333,20 +387,21 @@ fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
 }
 
 /// Where weights may lie; `None` for methods that fix or penalise them instead.
-fn set(method: &MethodSpec) -> Result<Option<Box<dyn WeightSet>>> {
+fn set(method: &MethodSpec, regions: usize) -> Result<Option<Box<dyn WeightSet>>> {
     Ok(match *method {
         MethodSpec::Gmkl { v, p, .. } => Some(Box::new(ElasticNet::new(v, p)?)),
         MethodSpec::Lp { p, .. } => Some(Box::new(LpBall::new(p)?)),
-        // No set, or localized and refused before.
+        MethodSpec::Clmkl { p, v: None, .. } => Some(Box::new(PerRegion::new(LpBall::new(p)?, regions))),
+        MethodSpec::Clmkl { p, v: Some(v), .. } => Some(Box::new(PerRegion::new(ElasticNet::new(v, p)?, regions))),
         _ => None,
     })
 }
 
-fn infeasible_weights(method: &MethodSpec, theta: &[f64]) -> Result<Option<String>> {
+fn infeasible_weights(method: &MethodSpec, regions: usize, theta: &[f64]) -> Result<Option<String>> {
     if let Some(t) = theta.iter().position(|t| !t.is_finite() || *t < 0.0) {
         return Ok(Some(format!("the weight of kernel {} is {}", t + 1, theta[t])));
     }
-    let load = set(method)?.map_or(0.0, |set| set.load(theta));
+    let load = set(method, regions)?.map_or(0.0, |set| set.load(theta));
     if load > 1.0 + FEASIBLE {
         return Ok(Some(format!("the weights fill {load:.9} of their constraint")));
     }
@@ -378,7 +433,7 @@ fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<
     (task.intercept && sum.abs() > FEASIBLE * size).then(|| format!("the multipliers add up to {sum:.1e}, not to 0"))
 }
 
-fn other_rows(problem: impl Into<String>) -> Error {
+pub(super) fn other_rows(problem: impl Into<String>) -> Error {
     let problem = format!("these are not the rows the model was fitted on: {}", problem.into());
     Error::data("data", problem, "give the training rows, in their order, with the same target and weights")
 }

@@ -3,7 +3,7 @@
 use crate::linalg::{axpy, dot};
 
 /// Steps remembered.
-const MEMORY: usize = 12;
+const MEMORY: usize = 40;
 
 /// A vector with its image under the metric: ⟨x, y⟩ = x.coef · y.image. For functions of a kernel's space, coefficients and values.
 #[derive(Debug, Clone)]

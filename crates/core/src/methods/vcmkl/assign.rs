@@ -1,37 +1,51 @@
 //! Which rule must reject which negative: kernel k-means for a start, then the cheapest assignment.
 
 use super::{Inner, Instance};
-use crate::{data::Rng, gram::Gram, linalg::Matrix};
+use crate::{Result, gram::Gram, linalg::Matrix, localize::kernel_kmeans};
 
-/// k-means runs that compete for a start.
+/// k-means runs of each kind that compete for a start.
 const RUNS: usize = 10;
-const LLOYD: usize = 100;
 
-/// Up to `count` different assignments from kernel k-means on the negatives in the mean of the rules' kernels, best clustering first.
-pub(super) fn starts(instance: &Instance<'_>, count: usize, seed: u64) -> Vec<Vec<usize>> {
-    let kernel = mean_kernel(instance);
+/// Up to `count` different assignments from kernel k-means on the negatives, best clustering first: in the mean of the rules' kernels, and
+/// in turn with these by the direction in which they lie from the consensus class, since one rule rejects what lies beyond one side of it.
+pub(super) fn starts(instance: &Instance<'_>, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+    let near = clusterings(instance, &mean_kernel(instance), count, seed)?;
+    let beyond = if count > 1 { clusterings(instance, &directions(instance), count, seed)? } else { Vec::new() };
+    let mut out: Vec<Vec<usize>> = Vec::new();
+    for k in 0..near.len().max(beyond.len()) {
+        for owner in [near.get(k), beyond.get(k)].into_iter().flatten() {
+            if out.len() < count && !out.contains(owner) {
+                out.push(owner.clone());
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Different assignments from runs of k-means, lowest error first.
+fn clusterings(instance: &Instance<'_>, kernel: &Gram, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+    let clusters = instance.rules().min(instance.negatives.len());
     let mut runs: Vec<(f64, Vec<usize>)> = (0..RUNS.max(count) as u64)
         .map(|run| {
-            let clusters = instance.rules().min(instance.negatives.len());
-            let (distances, labels) = kmeans(&kernel, clusters, &mut Rng::new(seed.wrapping_add(run)));
-            let error = labels.iter().enumerate().map(|(k, &c)| distances[(k, c)]).sum();
-            let mut cost = Matrix::zeros(labels.len(), instance.rules());
-            for k in 0..labels.len() {
-                // A rule without a cluster costs more than any other.
-                (0..instance.rules()).for_each(|m| cost[(k, m)] = if m < clusters { distances[(k, m)] } else { 1e6 });
-            }
-            (error, share_out(&cost, &instance.min_counts()))
+            let found = kernel_kmeans(kernel, clusters, 1, seed.wrapping_add(run))?;
+            let distances = found.distances(kernel);
+            let error = found.labels.iter().enumerate().map(|(k, &c)| distances[(k, c)]).sum();
+            // A rule without a cluster costs more than any other.
+            let mut cost = Matrix::zeros(distances.rows(), instance.rules());
+            cost.data_mut().fill(1e6);
+            (0..cost.rows()).for_each(|k| cost.row_mut(k)[..clusters].copy_from_slice(distances.row(k)));
+            Ok((error, share_out(&cost, &instance.min_counts())))
         })
-        .collect();
+        .collect::<Result<_>>()?;
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut out: Vec<Vec<usize>> = Vec::new();
     for (_, owner) in runs {
         let owner = if identical_kernels(instance) { in_order_of_appearance(&owner) } else { owner };
-        if out.len() < count && !out.contains(&owner) {
+        if !out.contains(&owner) {
             out.push(owner);
         }
     }
-    out
+    Ok(out)
 }
 
 /// May rules be renumbered without changing the problem?
@@ -105,93 +119,55 @@ pub(super) fn share_out(cost: &Matrix, least: &[usize]) -> Vec<usize> {
 }
 
 /// The mean of the rules' kernels on the negatives.
-fn mean_kernel(instance: &Instance<'_>) -> Matrix {
+fn mean_kernel(instance: &Instance<'_>) -> Gram {
     let n = instance.negatives.len();
-    let mut out = Matrix::zeros(n, n);
-    let mut add = |k: &Gram, weight: f64| {
-        for (a, &i) in instance.negatives.iter().enumerate() {
-            let row = k.row(i);
-            out.row_mut(a).iter_mut().zip(&instance.negatives).for_each(|(o, &j)| *o += weight * row[j]);
+    let mut out = Gram::zeros(n);
+    for (kernel, share) in distinct(instance) {
+        for (own, &i) in out.data_mut().chunks_mut(n).zip(&instance.negatives) {
+            let row = kernel.row(i);
+            own.iter_mut().zip(&instance.negatives).for_each(|(o, &j)| *o += share * row[j]);
         }
-    };
+    }
+    out
+}
+
+/// Cosines between the negatives as seen from the centre of the positives, in the feature space of the same mean.
+fn directions(instance: &Instance<'_>) -> Gram {
+    let mut out = mean_kernel(instance);
+    let (n, positives) = (out.n(), instance.positives.len() as f64);
+    // ⟨φ(x) − μ, φ(z) − μ⟩ = k(x, z) − ⟨φ(x), μ⟩ − ⟨φ(z), μ⟩ + ‖μ‖².
+    let (mut along, mut square) = (vec![0.0; n], 0.0);
+    for (kernel, share) in distinct(instance) {
+        let toward = |i: usize| {
+            let row = kernel.row(i);
+            share * instance.positives.iter().map(|&j| row[j]).sum::<f64>() / positives
+        };
+        along.iter_mut().zip(&instance.negatives).for_each(|(a, &i)| *a += toward(i));
+        square += instance.positives.iter().map(|&i| toward(i)).sum::<f64>() / positives;
+    }
+    let length = |a: usize| (out.row(a)[a] - 2.0 * along[a] + square).max(0.0).sqrt();
+    let lengths: Vec<f64> = (0..n).map(length).collect();
+    for (a, row) in out.data_mut().chunks_mut(n).enumerate() {
+        for (b, o) in row.iter_mut().enumerate() {
+            let size = lengths[a] * lengths[b];
+            *o = if size > 0.0 { (*o - along[a] - along[b] + square) / size } else { 0.0 };
+        }
+    }
+    out
+}
+
+/// Kernels of the rules with their share in the mean.
+fn distinct<'a>(instance: &'a Instance<'_>) -> Vec<(&'a Gram, f64)> {
     if identical_kernels(instance) {
-        add(instance.kernels[0], 1.0);
-    } else {
-        instance.kernels.iter().for_each(|k| add(k, 1.0 / instance.rules() as f64));
+        return vec![(instance.kernels[0], 1.0)];
     }
-    out
-}
-
-/// Kernel k-means with k-means++ seeding: squared distances to every centre, and labels.
-fn kmeans(kernel: &Matrix, clusters: usize, rng: &mut Rng) -> (Matrix, Vec<usize>) {
-    let n = kernel.rows();
-    let pair = |i: usize, j: usize| (kernel[(i, i)] + kernel[(j, j)] - 2.0 * kernel[(i, j)]).max(0.0);
-    let mut seeds = vec![rng.below(n)];
-    while seeds.len() < clusters {
-        let nearest: Vec<f64> =
-            (0..n).map(|i| seeds.iter().map(|&s| pair(i, s)).fold(f64::INFINITY, f64::min)).collect();
-        let mut left = rng.uniform() * nearest.iter().sum::<f64>();
-        let drawn = nearest.iter().position(|d| {
-            left -= d;
-            left < 0.0
-        });
-        // All rows coincide with a seed: any other row will do.
-        seeds.push(drawn.unwrap_or_else(|| (0..n).find(|i| !seeds.contains(i)).unwrap_or(0)));
-    }
-    let mut distances = Matrix::zeros(n, clusters);
-    (0..n).for_each(|i| (0..clusters).for_each(|c| distances[(i, c)] = pair(i, seeds[c])));
-    let nearest = |d: &[f64]| (0..clusters).fold(0, |b, c| if d[c] < d[b] { c } else { b });
-    let mut labels: Vec<usize> = (0..n).map(|i| nearest(distances.row(i))).collect();
-    for _ in 0..LLOYD {
-        reseed_empty(&mut labels, &distances, clusters);
-        distances = centre_distances(kernel, &labels, clusters);
-        let next: Vec<usize> = (0..n).map(|i| nearest(distances.row(i))).collect();
-        if next == labels {
-            break;
-        }
-        labels = next;
-    }
-    (distances, labels)
-}
-
-/// An emptied cluster takes the row farthest from its own centre.
-fn reseed_empty(labels: &mut [usize], distances: &Matrix, clusters: usize) {
-    for c in 0..clusters {
-        if labels.contains(&c) {
-            continue;
-        }
-        let alone = |k: usize| labels.iter().filter(|&&l| l == labels[k]).count() < 2;
-        let own = |k: usize| if alone(k) { f64::NEG_INFINITY } else { distances[(k, labels[k])] };
-        let far = (0..labels.len()).fold(0, |b, k| if own(k) > own(b) { k } else { b });
-        labels[far] = c;
-    }
-}
-
-fn centre_distances(kernel: &Matrix, labels: &[usize], clusters: usize) -> Matrix {
-    let n = labels.len();
-    let mut sums = Matrix::zeros(n, clusters);
-    for i in 0..n {
-        let row = kernel.row(i);
-        labels.iter().zip(row).for_each(|(&c, k)| sums[(i, c)] += k);
-    }
-    let (mut count, mut inside) = (vec![0.0; clusters], vec![0.0; clusters]);
-    for (i, &c) in labels.iter().enumerate() {
-        count[c] += 1.0;
-        inside[c] += sums[(i, c)];
-    }
-    let mut out = Matrix::zeros(n, clusters);
-    for i in 0..n {
-        for c in 0..clusters {
-            let size = f64::max(count[c], 1.0);
-            out[(i, c)] = (kernel[(i, i)] - 2.0 * sums[(i, c)] / size + inside[c] / (size * size)).max(0.0);
-        }
-    }
-    out
+    instance.kernels.iter().map(|k| (*k, 1.0 / instance.rules() as f64)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Rng;
 
     #[test]
     fn sharing_out_is_cheapest_among_all_assignments_with_the_counts() {
@@ -207,18 +183,5 @@ mod tests {
             let got = share_out(&cost, &least);
             assert!(enough(&got) && (total(&got) - best).abs() < 1e-12, "{trial}: {got:?}");
         }
-    }
-
-    #[test]
-    fn kmeans_finds_groups_that_lie_apart() {
-        let x: Vec<f64> = (0..30).map(|i| 10.0 * f64::from(i % 3) + 0.1 * f64::from(i / 3)).collect();
-        let mut kernel = Matrix::zeros(30, 30);
-        (0..30).for_each(|i| (0..30).for_each(|j| kernel[(i, j)] = x[i] * x[j]));
-        let best = (0..RUNS as u64)
-            .map(|s| kmeans(&kernel, 3, &mut Rng::new(s)))
-            .map(|(d, l)| (l.iter().enumerate().map(|(k, &c)| d[(k, c)]).sum::<f64>(), l))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .unwrap();
-        assert!((0..30).all(|i| best.1[i] == best.1[i % 3]), "{best:?}");
     }
 }

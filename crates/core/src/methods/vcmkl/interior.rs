@@ -10,9 +10,10 @@
 
 use rayon::prelude::*;
 
+use super::thin::Thin;
 use crate::{
     Result,
-    gram::Gram,
+    gram::{Factor, Gram, RankLimit},
     linalg::{Cholesky, Matrix, axpy, dot},
 };
 
@@ -21,6 +22,11 @@ const MAX_STEPS: usize = 80;
 const INSIDE: f64 = 0.995;
 /// Up to so many variables the system is factored as one matrix.
 const SMALL: usize = 2500;
+/// Ranks of all rules together, as a share of the variables, up to which factors take the place of H; and what they leave of its trace.
+const LOW: f64 = 0.3;
+const LEFT: f64 = 1e-14;
+/// An answer worse than this, or than what was asked for, is sought again without factors.
+const POOR: f64 = 1e-8;
 /// Rounds of refinement at most.
 const REFINEMENTS: usize = 6;
 /// Ridge of a factorisation, relative to the largest diagonal entry of H.
@@ -103,6 +109,8 @@ struct Program<'a> {
     blocks: &'a [Block<'a>],
     limit: &'a [f64],
     hessians: Vec<Matrix>,
+    /// (F Aᵀ) with H = F Fᵀ, and the rank of F, where that is thin.
+    factor: Option<(Matrix, usize)>,
     linear: Vec<f64>,
     /// ±1 per variable.
     y: Vec<f64>,
@@ -112,7 +120,21 @@ struct Program<'a> {
 /// Solves to a complementarity gap of `accuracy` relative to the objective or `floor`, whichever is larger, or as far as rounding allows.
 /// Every block needs variables of both signs.
 pub(super) fn solve(blocks: &[Block<'_>], limit: &[f64], accuracy: f64, floor: f64) -> Result<Solved> {
-    let program = Program::new(blocks, limit);
+    let mut program = Program::new(blocks, limit);
+    program.factor = program.thin_factor();
+    if program.factor.is_some() {
+        if let Ok((merit, state)) = iterate(&program, accuracy, floor)
+            && merit <= POOR.max(accuracy)
+        {
+            return Ok(program.solved(state));
+        }
+        program.factor = None;
+    }
+    Ok(program.solved(iterate(&program, accuracy, floor)?.1))
+}
+
+/// The best iterate, and how far it is from the optimum.
+fn iterate(program: &Program<'_>, accuracy: f64, floor: f64) -> Result<(f64, State)> {
     let mut state = program.start();
     // The best iterate: a late step may lose what rounding cannot hold.
     let mut best = (f64::INFINITY, state.clone());
@@ -134,7 +156,7 @@ pub(super) fn solve(blocks: &[Block<'_>], limit: &[f64], accuracy: f64, floor: f
         let Some(next) = program.step(&state, &residual, gap)? else { break };
         state = next;
     }
-    Ok(program.solved(best.1))
+    Ok(best)
 }
 
 struct Residual {
@@ -199,7 +221,36 @@ impl<'a> Program<'a> {
             y.extend((0..n).map(|i| block.sign(i)));
             at.first.push(first + n);
         }
-        Self { blocks, limit, hessians, linear, y, at }
+        Self { blocks, limit, hessians, factor: None, linear, y, at }
+    }
+
+    /// (F Aᵀ) and the rank of F, if the kernels of all rules have low ranks.
+    fn thin_factor(&self) -> Option<(Matrix, usize)> {
+        let n = self.y.len();
+        let most = (LOW * n as f64) as usize;
+        let mut factors = Vec::new();
+        for h in &self.hessians {
+            let limit = RankLimit { tolerance: LEFT, max_rank: most.min(h.rows()) };
+            let diagonal: Vec<f64> = (0..h.rows()).map(|i| h[(i, i)]).collect();
+            let factor = Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(h.row(j)))?;
+            factors.push(factor.rows().into_owned());
+        }
+        let rank: usize = factors.iter().map(Matrix::cols).sum();
+        if rank > most {
+            return None;
+        }
+        let mut out = Matrix::zeros(n, rank + self.at.equalities.len());
+        for (k, &(m, mass, _)) in self.at.equalities.iter().enumerate() {
+            self.range(m).for_each(|i| out[(i, rank + k)] = if mass { 1.0 } else { self.y[i] });
+        }
+        let mut first = 0;
+        for (m, f) in factors.iter().enumerate() {
+            for (i, own) in self.range(m).zip(0..) {
+                out.row_mut(i)[first..first + f.cols()].copy_from_slice(f.row(own));
+            }
+            first += f.cols();
+        }
+        Some((out, rank))
     }
 
     fn range(&self, m: usize) -> std::ops::Range<usize> {
@@ -329,8 +380,10 @@ struct System<'p> {
     small: Option<Cholesky>,
 }
 
-/// H + D + EᵀΣE: as it is where it is small, which is more accurate; else rule by rule with a correction for the sums.
+/// H + D + EᵀΣE: through thin factors where there are; as it is where it is small, which is more accurate; else rule by rule with a
+/// correction for the sums.
 enum Factored {
+    Thin(Thin),
     Whole(Whole),
     Blocks {
         rules: Vec<Cholesky>,
@@ -345,6 +398,10 @@ impl<'p> System<'p> {
         let mut diagonal: Vec<f64> = state.z.iter().zip(&state.x).map(|(z, x)| z / x).collect();
         at.bounded.iter().enumerate().for_each(|(k, &i)| diagonal[i] += state.w[k] / state.t[k]);
         let sigma: Vec<f64> = state.xi.iter().zip(&state.s).map(|(xi, s)| xi / s).collect();
+        if let Some((columns, rank)) = &program.factor {
+            let factored = Factored::Thin(Thin::new(columns, *rank, &diagonal, &at.summed, &sigma)?);
+            return Ok(Self { program, diagonal, sigma, factored, columns: Vec::new(), small: None });
+        }
         let factored = if program.y.len() <= SMALL {
             Factored::Whole(Whole::new(program, &diagonal, &sigma)?)
         } else {
@@ -373,6 +430,7 @@ impl<'p> System<'p> {
     /// v ← (H + D + EᵀΣE)⁻¹ v.
     fn solve_inequalities(&self, v: &mut [f64]) {
         let (rules, coupling) = match &self.factored {
+            Factored::Thin(_) => return,
             Factored::Whole(whole) => return whole.solve(v),
             Factored::Blocks { rules, coupling } => (rules, coupling),
         };
@@ -391,6 +449,10 @@ impl<'p> System<'p> {
 
     /// (dx, dη) for right-hand sides r and q.
     fn solve_once(&self, mut r: Vec<f64>, q: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        if let Factored::Thin(thin) = &self.factored {
+            let eta = thin.solve(&mut r, q);
+            return (r, eta);
+        }
         self.solve_inequalities(&mut r);
         let mut eta: Vec<f64> = self.program.equalities(&r).iter().zip(q).map(|(a, q)| a - q).collect();
         if let Some(small) = &self.small {

@@ -14,7 +14,9 @@ mod region;
 mod select;
 mod solvers;
 mod spec;
+mod thin;
 mod train;
+mod verify;
 
 pub use exact::exact;
 pub use inner::{Inner, Instance, Margin};

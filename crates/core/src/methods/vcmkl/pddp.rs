@@ -19,7 +19,7 @@ const PATIENCE: usize = 10;
 /// Runs from the best k-means start. The outcome is the best λ visited, by P for `opt1` (with every row moved to its cheapest rule at the
 /// end, which cannot raise P) and by φ for `as-printed`; `objective` is that value.
 pub fn pddp(instance: &Instance<'_>, sign: Objective, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
-    let owner = starts(instance, 1, effort.seed).swap_remove(0);
+    let owner = starts(instance, 1, effort.seed)?.swap_remove(0);
     let mut lambda = instance.hard(&owner);
     let floors = floors(instance, sign);
     let mut visits = Visits { instance, regions: Vec::new(), calls: 0 };

@@ -18,6 +18,9 @@ use crate::{
 
 /// Decrease that does not count, relative.
 const STILL: f64 = 1e-9;
+/// Starts that are looked at for each that is followed to its end, and the reassignments they are looked at for.
+const LOOKED_AT: usize = 4;
+const LOOK: usize = 3;
 
 /// How far a solver may go.
 #[derive(Debug, Clone, Copy)]
@@ -84,15 +87,35 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Convex–concave descent from several k-means starts; the lowest J wins. Each record is the best J so far.
+/// Convex–concave descent from several k-means starts; the lowest J wins. Each record is the best J so far. A few reassignments from many
+/// starts say which are worth following.
 pub fn ccp(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
     // With ν a lower J is no sign of better rules, so the best clustering decides.
-    let count = if instance.margin == Margin::Fixed { effort.starts } else { 1 };
-    let mut best: Option<Outcome> = None;
+    let followed = if instance.margin == Margin::Fixed { effort.starts.max(1) } else { 1 };
+    let count = if followed > 1 { LOOKED_AT * followed } else { 1 };
     let mut calls = 0;
-    for owner in starts(instance, count, effort.seed) {
-        let found = descend(instance, owner, effort, best.as_ref().map(|b| b.objective), watch)?;
+    let mut lowest = f64::INFINITY;
+    let mut owners = starts(instance, count, effort.seed)?;
+    if owners.len() > followed {
+        let mut seen = Vec::new();
+        for owner in owners {
+            let look = Effort { max_iter: LOOK.min(effort.max_iter), ..effort };
+            let found = descend(instance, owner, look, Some(lowest), watch)?;
+            calls += found.qp_calls;
+            lowest = lowest.min(found.objective);
+            seen.push((found.objective, owners_of(&found.lambda)));
+            if watch.stopped {
+                break;
+            }
+        }
+        seen.sort_by(|a, b| a.0.total_cmp(&b.0));
+        owners = seen.into_iter().map(|(_, owner)| owner).take(followed).collect();
+    }
+    let mut best: Option<Outcome> = None;
+    for owner in owners {
+        let found = descend(instance, owner, effort, Some(lowest), watch)?;
         calls += found.qp_calls;
+        lowest = lowest.min(found.objective);
         if best.as_ref().is_none_or(|b| found.objective < b.objective) {
             best = Some(found);
         }
@@ -103,6 +126,12 @@ pub fn ccp(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
     let mut best = best.ok_or_else(|| Error::numerical("ccp", "no start"))?;
     best.qp_calls = calls;
     Ok(best)
+}
+
+/// Rule numbers of a hard λ; of a soft one, the largest share.
+pub(super) fn owners_of(lambda: &Matrix) -> Vec<usize> {
+    let largest = |row: &[f64]| (0..row.len()).fold(0, |b, m| if row[m] > row[b] { m } else { b });
+    (0..lambda.rows()).map(|k| largest(lambda.row(k))).collect()
 }
 
 /// Descent from one assignment; `known` is the best J of other starts, for the trace.
@@ -146,7 +175,7 @@ pub fn descend(
 
 /// Alternating minimisation, one rule at a time, from the best k-means start.
 pub fn am(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
-    let mut owner = starts(instance, 1, effort.seed).swap_remove(0);
+    let mut owner = starts(instance, 1, effort.seed)?.swap_remove(0);
     let rules = instance.rules();
     let constant = Matrix::zeros(instance.price.len(), rules);
     let mut inner = instance.inner(constant, vec![1.0; rules], vec![1.0; rules], &instance.hard(&owner));
@@ -187,7 +216,7 @@ pub fn sgd(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
     // a, f without bias, b; rule-major, true values are `scale` times the stored ones.
     let (mut a, mut f, mut bias) = (vec![vec![0.0; n]; rules], vec![vec![0.0; n]; rules], vec![1.0; rules]);
     // Rules that start equal stay equal: each begins as the mean of its cluster.
-    let owner = starts(instance, 1, effort.seed).swap_remove(0);
+    let owner = starts(instance, 1, effort.seed)?.swap_remove(0);
     for m in 0..rules {
         let own: Vec<usize> =
             instance.negatives.iter().zip(&owner).filter(|(_, o)| **o == m).map(|(i, _)| *i).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     Effort, Inner, Instance, Margin, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp, descend, exact, pddp,
-    sgd,
+    sgd, solvers::owners_of,
 };
 use crate::{
     Error, Model, Result,
@@ -102,7 +102,7 @@ impl Prepared {
                     (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
                 let combined = terms.combine(&next)?;
                 let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
-                let better = descend(&instance, owners(&found.lambda), effort, Some(found.objective), &mut watch)?;
+                let better = descend(&instance, owners_of(&found.lambda), effort, Some(found.objective), &mut watch)?;
                 let gain = found.objective - better.objective;
                 if gain <= 0.1 * effort.tol * found.objective.abs() || watch.stopped {
                     break;
@@ -142,7 +142,7 @@ struct Machine {
 }
 
 /// Do the rules agree on the first of two classes?
-fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
+pub(super) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     match (&own.consensus, names.len()) {
         (None, _) => Ok(false),
         (Some(class), 2) => names
@@ -160,7 +160,7 @@ fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
 
 /// Price of every row: 2 C γ and 2 C (1 − γ) times its weights, so that γ = ½ is the price C; with ν the same without C, over the sum of
 /// weights.
-fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
+pub(super) fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
     let sum =
         |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
     let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
@@ -171,25 +171,25 @@ fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu:
 }
 
 /// Kernel terms on the rows of one machine.
-struct Terms<'a> {
-    prepared: &'a Prepared,
-    rows: Option<&'a [usize]>,
+pub(super) struct Terms<'a> {
+    pub prepared: &'a Prepared,
+    pub rows: Option<&'a [usize]>,
 }
 
 /// Combined kernels; rules with the same weights share one.
-struct RuleKernels {
+pub(super) struct RuleKernels {
     grams: Vec<Gram>,
     of_rule: Vec<usize>,
 }
 
 impl RuleKernels {
-    fn rules(&self) -> Vec<&Gram> {
+    pub fn rules(&self) -> Vec<&Gram> {
         self.of_rule.iter().map(|&g| &self.grams[g]).collect()
     }
 }
 
 impl Terms<'_> {
-    fn combine(&self, theta: &[Vec<f64>]) -> Result<RuleKernels> {
+    pub fn combine(&self, theta: &[Vec<f64>]) -> Result<RuleKernels> {
         let mut distinct: Vec<&Vec<f64>> = Vec::new();
         let mut of_rule = Vec::new();
         for own in theta {
@@ -262,12 +262,6 @@ impl Terms<'_> {
             })
             .collect()
     }
-}
-
-/// Rule numbers of a hard λ; of a soft one, the largest share.
-fn owners(lambda: &Matrix) -> Vec<usize> {
-    let largest = |row: &[f64]| (0..row.len()).fold(0, |b, m| if row[m] > row[b] { m } else { b });
-    (0..lambda.rows()).map(|k| largest(lambda.row(k))).collect()
 }
 
 /// The rules without multipliers that are zero up to rounding.

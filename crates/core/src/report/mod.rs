@@ -8,14 +8,17 @@ use crate::{
     Model,
     methods::Diagnosis,
     model::Machine,
+    select::{Comparison, Tuning},
     trace::{IterRecord, Status},
 };
 
+mod comparison;
 mod html;
 mod svg;
 mod table;
 mod words;
 
+pub use comparison::{comparison_table, found, tuning_table};
 pub use html::html;
 pub use table::table;
 pub use words::{gap, learned, seconds, significant, wilson};
@@ -42,6 +45,12 @@ pub struct ReportData {
     /// How kernels align with the target and with each other.
     #[serde(default)]
     pub alignment: Option<AlignmentPanel>,
+    /// Several methods over several splits.
+    #[serde(default)]
+    pub comparison: Option<Comparison>,
+    /// Settings of one method.
+    #[serde(default)]
+    pub tuning: Option<Tuning>,
     /// Things the reader should know, in plain words.
     pub warnings: Vec<String>,
 }

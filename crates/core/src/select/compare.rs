@@ -15,7 +15,7 @@ use std::{
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Contender, Journal, Protocol, Relay, Watch, contender::single_values, protocol::inner};
+use super::{Ahead, Comparison, Contender, Journal, Protocol, Relay, Watch, contender::single_values, protocol::inner};
 use crate::{
     Error, Model, Result,
     data::{Target, split::Split},
@@ -107,9 +107,17 @@ pub fn compare(
     protocol.check(target)?;
     let splits = protocol.splitting.splits(target, groups, protocol.seed)?;
     let work = Work { source, target, weight, groups, contenders, protocol, journal, watch };
-    let known = (0..splits.len()).flat_map(|s| contenders.iter().map(move |c| id(s, &c.label)));
-    let found = known.filter(|id| matches!(journal.get::<Run>(id), Ok(Some(_)))).count();
-    watch.begin(splits.len() * contenders.len(), found);
+    let ahead = |c: &Contender| -> Result<Ahead> {
+        let mut ahead = Ahead { name: c.label.clone(), total: splits.len(), found: 0, seconds: 0.0 };
+        for s in 0..splits.len() {
+            if let Some(run) = journal.get::<Run>(&id(s, &c.label))? {
+                ahead.found += 1;
+                ahead.seconds += run.seconds + run.search_seconds;
+            }
+        }
+        Ok(ahead)
+    };
+    watch.begin(&contenders.iter().map(ahead).collect::<Result<Vec<_>>>()?);
     let Some(runs) = in_parallel(splits.len(), |s| split_runs(work, s, &splits[s]))? else { return Ok(None) };
     Comparison::new(work, &splits, runs.concat()).map(Some)
 }

@@ -21,7 +21,7 @@ pub use journal::{Journal, fingerprint};
 pub use protocol::{Protocol, Splitting};
 pub use significance::{Paired, holm, paired};
 pub use stability::{KernelStability, Stability, interchangeable};
-pub use summary::{Comparison, Line};
+pub use summary::{Aligned, Comparison, Line};
 pub use tune::{Setting, Tuning, tune};
 
 use std::ops::ControlFlow;
@@ -35,11 +35,24 @@ pub trait Watch: Sync {
         false
     }
 
-    /// How many runs there are in all, and how many the journal already holds.
-    fn begin(&self, _total: usize, _found: usize) {}
+    /// What lies ahead, told once before the first run.
+    fn begin(&self, _work: &[Ahead]) {}
 
     /// A run of `name` has ended, after `seconds`.
     fn done(&self, _name: &str, _seconds: f64) {}
+}
+
+/// Runs of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ahead {
+    /// Of the method.
+    pub name: String,
+    /// How many there are in all.
+    pub total: usize,
+    /// How many the journal already holds.
+    pub found: usize,
+    /// What those took together.
+    pub seconds: f64,
 }
 
 /// Watches nothing.

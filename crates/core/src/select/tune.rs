@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contender, Grid, Journal, Protocol, Relay, Watch, compare::in_parallel};
+use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Watch, compare::in_parallel};
 use crate::{
     Result,
     data::Target,
@@ -80,9 +80,14 @@ pub fn tune(
     let line = grid.axes.iter().find(|(name, _)| name == "C").map_or(1, |(_, values)| values.len());
     let lines = specs.len() / line;
     let id = |s: usize, l: usize| format!("{s}/{l}");
-    let all = (0..splits.len()).flat_map(|s| (0..lines).map(move |l| id(s, l)));
-    let found = all.filter(|id| matches!(journal.get::<Unit>(id), Ok(Some(_)))).count();
-    watch.begin(splits.len() * lines, found);
+    let mut ahead = Ahead { name: contender.label.clone(), total: splits.len() * lines, found: 0, seconds: 0.0 };
+    for (s, l) in (0..splits.len()).flat_map(|s| (0..lines).map(move |l| (s, l))) {
+        if let Some(unit) = journal.get::<Unit>(&id(s, l))? {
+            ahead.found += 1;
+            ahead.seconds += unit.seconds;
+        }
+    }
+    watch.begin(&[ahead]);
     let mut alive = vec![true; specs.len()];
     let split_scores = |s: usize, alive: &[bool]| -> Result<Option<(Vec<Option<f64>>, f64)>> {
         let mut fold = Fold::new(source, target, weight, splits[s].clone())?;

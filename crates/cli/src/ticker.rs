@@ -112,7 +112,8 @@ fn line(state: &State, prefix: &str, name: &str, workers: usize, elapsed: Durati
     let (left, unknown) = remaining(state, workers);
     if state.done < state.total {
         let _ = match (left, unknown.as_slice()) {
-            (0.0, _) => write!(out, "  no estimate yet"),
+            (0.0, [_, ..]) if state.done == state.found => write!(out, "  no estimate yet"),
+            (0.0, many) => write!(out, "  no estimate yet ({} methods not yet timed)", many.len()),
             (s, []) => write!(out, "  about {} left", seconds(s)),
             (s, [one]) => write!(out, "  at least {} left ({one} not yet timed)", seconds(s)),
             (s, many) => write!(out, "  at least {} left ({} methods not yet timed)", seconds(s), many.len()),

@@ -52,7 +52,8 @@ impl Folder {
         let mut text = String::from("x1,x2,g,y\n");
         for i in 0..rows {
             let class = i % 2;
-            writeln!(text, "{},{},g{},{}", 1.5 * class as f64 + rng.normal(), rng.normal(), i / 2, ["a", "b"][class]).unwrap();
+            writeln!(text, "{},{},g{},{}", 1.5 * class as f64 + rng.normal(), rng.normal(), i / 2, ["a", "b"][class])
+                .unwrap();
         }
         fs::write(self.0.join("data.csv"), text).unwrap();
         self
@@ -81,8 +82,7 @@ const COMPARE: &str = "compare data.csv --target y --exclude g --kernels 'rbf(1|
 fn a_killed_comparison_resumes_to_the_identical_table() {
     let folder = Folder::new("select_kill").with_table(60);
     let line = format!("{COMPARE} --journal runs.jsonl");
-    let mut child =
-        folder.command(&line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = folder.command(&line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     let lines = || fs::read_to_string(folder.0.join("runs.jsonl")).map_or(0, |t| t.lines().count());
     while lines() < 6 && began.elapsed() < Duration::from_secs(120) {
@@ -101,8 +101,10 @@ fn a_killed_comparison_resumes_to_the_identical_table() {
     // From the journal alone: the same table to the last digit, times included.
     assert_eq!(resumed, folder.done(&line));
     // In one go, with another number of threads: the same but for the clock.
-    let (a, b): (Value, Value) =
-        (serde_json::from_str(&resumed).unwrap(), serde_json::from_str(&folder.done(&format!("{COMPARE} --threads 3"))).unwrap());
+    let (a, b): (Value, Value) = (
+        serde_json::from_str(&resumed).unwrap(),
+        serde_json::from_str(&folder.done(&format!("{COMPARE} --threads 3"))).unwrap(),
+    );
     assert_eq!(timeless(a), timeless(b));
     // The journal nobody asked for is gone.
     assert!(fs::read_dir(&folder.0).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().contains(".journal")));
@@ -135,12 +137,24 @@ fn comparison_words_report_and_errors() {
     let folder = Folder::new("select_words").with_table(48);
     let base = "compare data.csv --target y --kernels 'rbf(1|3) on all, each' --grid C=1 --methods l1 --repeats 4";
     let out = folder.done(&format!("{base} --group-column g --metric auc --report page.html -v"));
-    for part in ["4 random splits, 50 % to learn from; rows of one group stay together", "uniform", "single", "l1", "auc", "The best mean auc"]
-    {
+    for part in [
+        "4 random splits, 50 % to learn from; rows of one group stay together",
+        "uniform",
+        "single",
+        "l1",
+        "auc",
+        "The best mean auc",
+    ] {
         assert!(out.contains(part), "{part}\n{out}");
     }
     let page = folder.read("page.html");
-    for part in ["Which differences are real", "ROC", "Kernels over the splits", "Weights split by split", "mercer compare data.csv"] {
+    for part in [
+        "Which differences are real",
+        "ROC",
+        "Kernels over the splits",
+        "Weights split by split",
+        "mercer compare data.csv",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("NaN"));

@@ -36,7 +36,12 @@ fn p_value(p: Option<f64>) -> String {
 }
 
 fn chosen(line: &Line) -> String {
-    line.chosen.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
+    // Prices that follow from the data have many digits.
+    let short = |v: &String| match v.parse::<f64>() {
+        Ok(x) if v.len() > 7 => significant(x, 4),
+        _ => v.clone(),
+    };
+    line.chosen.iter().map(|(k, v)| format!("{k}={}", short(v))).collect::<Vec<_>>().join(" ")
 }
 
 fn kernels(line: &Line) -> String {

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Model",
+    "compare",
+    "compare_precomputed",
+    "comparison_page",
     "diagnose",
     "diagnose_precomputed",
     "fit",
@@ -130,6 +133,33 @@ def diagnose_precomputed(
     values: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
 ) -> str: ...
+def compare(
+    x: NDArray[np.float64],
+    *,
+    request: str,
+    columns: Sequence[str] | None = None,
+    views: Sequence[tuple[str, int, int]] = ...,
+    texts: Sequence[tuple[str, Sequence[str]]] = ...,
+    extras: dict[str, Any] | None = None,
+    codes: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] = ...,
+    values: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+    callback: Callable[[str, float], object] | None = None,
+) -> str: ...
+def compare_precomputed(
+    stack: NDArray[np.float64],
+    *,
+    request: str,
+    codes: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] = ...,
+    values: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+    callback: Callable[[str, float], object] | None = None,
+) -> str: ...
+def comparison_page(comparison: str, *, title: str, command: str, data: Sequence[tuple[str, str]]) -> str: ...
 def gram(
     x: NDArray[np.float64],
     kernels: str,

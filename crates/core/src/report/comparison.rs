@@ -325,6 +325,12 @@ fn stability(c: &Comparison) -> Option<String> {
 
 fn panel(s: &Stability) -> String {
     let shown = &s.kernels[..s.kernels.len().min(MAX_KERNELS)];
+    if let (Some(first), Some(last)) = (shown.first(), s.kernels.last())
+        && s.kernels.len() > 1
+        && first.mean - last.mean < 1e-9
+    {
+        return format!("<p>All {} kernels always have the same weight.</p>\n", s.kernels.len());
+    }
     let top = shown.iter().map(|k| k.interval.map_or(k.mean, |i| i.1)).fold(f64::MIN_POSITIVE, f64::max);
     let mut out = String::from(
         "<thead class=\"quiet\"><tr><th scope=\"col\">kernel</th><td></td><th scope=\"col\" class=\"n\">share</th>\
@@ -386,13 +392,13 @@ fn by_split(c: &Comparison) -> Option<String> {
     for m in order {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&c.kernels[m]));
         for r in &runs {
-            let shown = if r.weights[m] == 0.0 { "0".to_string() } else { format!("{:.0}", 100.0 * r.weights[m]) };
+            let shown = if r.weights[m] == 0.0 { "0".to_string() } else { significant(100.0 * r.weights[m], 2) };
             out += &shaded(r.weights[m] / top, &shown);
         }
         out += "</tr>\n";
     }
     Some(format!(
-        "<p>{}: share of the heaviest kernels in percent, a column per split; 0 is an exact zero or less than half a percent.</p>\n{}",
+        "<p>{}: share of the heaviest kernels in percent, a column per split; 0 is an exact zero.</p>\n{}",
         escape(&best.method),
         boxed("Weights split by split", "heat", &(out + "</tbody>\n"))
     ))

@@ -32,9 +32,11 @@ pub fn paired(a: &[f64], b: &[f64], ratio: f64) -> Paired {
     let p = |error: f64| {
         if error > 0.0 {
             2.0 * student_tail(difference.abs() / error, k - 1.0)
+        } else if difference == 0.0 {
+            1.0
         } else {
-            // No spread at all: the same everywhere, or better everywhere by the same amount.
-            f64::from(difference == 0.0)
+            // The same difference on every split: its spread says nothing, so all that is left is that every sign agrees.
+            2f64.powf(1.0 - k)
         }
     };
     let (plain, corrected) = ((variance / k).sqrt(), (variance * (1.0 / k + ratio)).sqrt());
@@ -203,6 +205,7 @@ mod tests {
         let (low, high) = found.interval.unwrap();
         assert!(low < 0.0 && high > 0.026);
         assert_eq!(paired(&a, &a, 0.5).corrected, Some(1.0));
+        assert_eq!(paired(&[2.0, 3.0], &[1.0, 2.0], 0.5).corrected, Some(0.5));
         assert_eq!(paired(&a[..1], &b[..1], 0.5).t_test, None);
     }
 

@@ -65,6 +65,8 @@ struct Part {
     #[serde(default)]
     choose_once: bool,
     folds: usize,
+    /// Of the fits that are reported: kernels are counted, so it has to be small.
+    tol: f64,
     metric: String,
     /// Factor on the metric, 100 for percent.
     #[serde(default = "one")]
@@ -178,6 +180,7 @@ fn run_part(args: &ReproduceArgs, plan: &Experiment, part: &Part, used: &mut Vec
         kernels: part.kernels.clone(),
         normalize: part.normalize,
         preprocess: part.preprocess.clone(),
+        tol: part.tol,
         ..TrainSpec::default()
     };
     let common = Grid::parse(&part.grid, &base.method)?;
@@ -201,6 +204,8 @@ fn run_part(args: &ReproduceArgs, plan: &Experiment, part: &Part, used: &mut Vec
         let folds = Splitting::Folds { folds: part.folds, repeats: 1 };
         let inside = Protocol { splitting: folds, ..protocol(1, plan.seed) };
         for contender in &mut list {
+            // Ranking needs less than counting.
+            contender.spec.tol = part.tol.max(1e-3);
             let source = Source::Table(&data);
             let journal = journal(&fingerprint(source, &target, None, None, &inside, contender))?;
             let ticker = ticker(format!("{}, choosing: ", part.name), part.folds);
@@ -210,7 +215,7 @@ fn run_part(args: &ReproduceArgs, plan: &Experiment, part: &Part, used: &mut Vec
             ticker.finish();
             let Some(found) = found? else { return Ok(None) };
             let told = contender.grid.describe(&found.spec);
-            contender.spec = found.spec;
+            contender.spec = TrainSpec { tol: part.tol, ..found.spec };
             contender.grid = Grid::parse(&single(&told), &contender.spec.method)?;
         }
     }
@@ -308,6 +313,8 @@ fn rows(got: &Got, expected: &[Expected]) -> Vec<Vec<String>> {
             let difference = paper.map(|e| mean - e.mean);
             let error = paper.map(|e| (sd * sd / n + e.sd.unwrap_or(0.0).powi(2) / e.repeats).sqrt());
             let ratio = difference.zip(error).filter(|(_, e)| *e > 0.0).map(|(d, e)| d.abs() / e);
+            let digits = if mean.abs() < 5.0 && paper.is_none_or(|e| e.mean.abs() < 5.0) { 3 } else { 1 };
+            let short = |x: f64| format!("{x:.digits$}");
             let plain = |m: f64, s: f64| format!("{} ± {}", short(m), short(s));
             out.push(vec![
                 method.to_string(),
@@ -320,10 +327,6 @@ fn rows(got: &Got, expected: &[Expected]) -> Vec<Vec<String>> {
         }
     }
     out
-}
-
-fn short(x: f64) -> String {
-    if x.abs() < 5.0 { format!("{x:.3}") } else { format!("{x:.1}") }
 }
 
 fn mean_sd(values: &[f64]) -> (f64, f64, f64) {

@@ -57,8 +57,8 @@ def compare(
     y : array (n,)
         Classes (texts, booleans, or integers) or values.
     methods : str or list of str, default="all"
-        Names as the program knows them, with settings of their own in brackets: ``["l1", "gmkl(v=0.5)", "smkl"]``. Equal weights and
-        the best single kernel always take part.
+        Names as the program knows them, with settings of their own in brackets: ``["l1", "gmkl(v=0.5)", "smkl"]``.
+        Equal weights and the best single kernel always take part.
     kernels : str, kernel object, function, or a list of these, default="auto"
     grid : str, default=""
         Settings all methods choose from, e.g. ``"C=0.1..1000"``; without C every method tries prices of its own.
@@ -75,8 +75,8 @@ def compare(
     groups : array (n,), optional
         Rows of one group stay in one part of every split.
     metric : str or None, default=None
-        accuracy, balanced_accuracy, auc, mcc, f1, macro_f1, micro_f1, log_loss, "cost(c1, c2)", rmse, mae, r2, nmse; None is accuracy or
-        rmse.
+        accuracy, balanced_accuracy, auc, mcc, f1, macro_f1, micro_f1, log_loss, "cost(c1, c2)", rmse, mae, r2, nmse;
+        None is accuracy or rmse.
     search_tol : float, default=1e-2
         Tolerance of fits that only rank settings.
     abandon : float or None, default=None
@@ -91,7 +91,8 @@ def compare(
     Returns
     -------
     ComparisonFrame
-        A pandas data frame, one row per method; ``verdict``, ``runs()``, ``weights()`` and ``report(path)`` tell the rest.
+        A pandas data frame, one row per method; ``verdict``, ``runs()``, ``weights()``, ``tests()`` and ``report(path)``
+        tell the rest.
     """
     try:
         from mercer._frame import ComparisonFrame
@@ -108,13 +109,14 @@ def compare(
         target |= {"codes": codes.astype(np.int64), "class_names": [str(c) for c in classes]}
     repeats = _params.count("repeats", repeats)
     if time_ordered:
-        splitting: dict[str, Any] = {"kind": "time", "folds": repeats if folds is None else _params.count("folds", folds)}
+        count = repeats if folds is None else _params.count("folds", folds)
+        splitting: dict[str, Any] = {"kind": "time", "folds": count}
     elif folds is not None:
         splitting = {"kind": "folds", "folds": _params.count("folds", folds), "repeats": repeats}
     else:
         splitting = {"kind": "random", "train": _params.number("train", train), "repeats": repeats}
     losses = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared", None)
-    request = {
+    request: dict[str, Any] = {
         "spec": {
             "kernels": "auto" if ready or parts else to_text(kernels),
             "normalize": _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none",
@@ -164,7 +166,8 @@ def _progress() -> Callable[[str, float], None]:
             return
         state["done"] += 1
         elapsed = time.monotonic() - began
-        print(f"[compare] {state['done']} of {state['left']} runs  {name}  {elapsed:.1f} s", file=sys.stderr, flush=True)
+        text = f"[compare] {state['done']} of {state['left']} runs  {name}  {elapsed:.1f} s"
+        print(text, file=sys.stderr, flush=True)
 
     return show
 

@@ -93,7 +93,7 @@ class ConvergenceDisplay:
 
 @dataclass
 class RegionDisplay:
-    """Where the regions of a localized model lie in the plane: the likeliest region's colour, the paler the less sure."""
+    """Where the regions of a localized model lie in the plane: their colours, blended by membership."""
 
     xx: np.ndarray
     yy: np.ndarray

@@ -12,7 +12,7 @@ from mercer._compare import write_page
 
 
 class ComparisonFrame(pd.DataFrame):
-    """One row per method: mean and sd of the metric, its interval, kernels, gap, seconds, difference from equal weights and p values.
+    """One row per method: the metric with its interval, kernels, gap, seconds, difference from equal weights, p values.
 
     A copy or a selection is a plain data frame.
     """
@@ -73,7 +73,7 @@ class ComparisonFrame(pd.DataFrame):
         return pd.DataFrame([{k: r[k] for k in keys} | {"chosen": dict(r["chosen"])} for r in runs])
 
     def weights(self) -> pd.DataFrame:
-        """One row per method and kernel that ever had a weight: its mean share, the interval, and how often it had one."""
+        """One row per method and kernel that ever had a weight: its mean share, the interval, how often it had one."""
         rows = []
         for method in json.loads(self._json)["stability"]:
             for k in method["kernels"]:

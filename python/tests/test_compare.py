@@ -58,9 +58,9 @@ def test_the_same_whatever_the_threads_and_from_the_journal(binary, result, tmp_
 def test_values_groups_time_and_ready_made_kernels(regression, capsys):
     X, y = regression
     frame = pd.DataFrame(X, columns=["a", "b"])
-    found = mercer.compare(
-        frame, y, "l2", kernels=BANK, grid="C=1", folds=3, repeats=1, metric="nmse", groups=np.arange(len(y)) // 7, verbose=1
-    )
+    groups = np.arange(len(y)) // 7
+    asked = {"kernels": BANK, "grid": "C=1", "folds": 3, "repeats": 1}
+    found = mercer.compare(frame, y, "l2", metric="nmse", groups=groups, verbose=1, **asked)
     assert not found.attrs["higher_is_better"] and len(found.runs()) == 9
     assert "9 of 9 runs" in capsys.readouterr().err
     ordered = mercer.compare(frame, y, "l2", kernels=BANK, grid="C=1", folds=3, time_ordered=True)

@@ -1,6 +1,6 @@
-"""The page in a real browser: names, headings, contrast, sorting, no request, no overflow. Says loudly where there is no browser.
+"""The page in a real browser: names, headings, contrast, sorting, no request, no overflow.
 
-`MERCER_CHROMIUM` names the program; otherwise the usual names are looked for.
+Says loudly where there is no browser. `MERCER_CHROMIUM` names the program; otherwise the usual names are looked for.
 """
 
 import json
@@ -36,7 +36,7 @@ def page(tmp_path_factory):
 
 
 class Browser:
-    """A headless Chromium spoken to over two pipes, in its own protocol (messages in JSON, each ended by a zero byte)."""
+    """A headless Chromium spoken to over two pipes, in its own protocol: JSON, each message ended by a zero byte."""
 
     def __init__(self, folder):
         (ours, self._out), (self._in, theirs) = os.pipe(), os.pipe()
@@ -47,10 +47,8 @@ class Browser:
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
-        flags = (
-            "--headless --no-sandbox --no-zygote --disable-gpu --single-process --remote-debugging-pipe --no-first-run "
-            "--disable-dev-shm-usage --disable-features=IsolateOrigins,site-per-process"
-        ).split()
+        switches = ("headless", "no-sandbox", "no-zygote", "disable-gpu", "single-process", "no-first-run")
+        flags = [f"--{s}" for s in (*switches, "remote-debugging-pipe", "disable-dev-shm-usage")]
         self._process = subprocess.Popen(
             [CHROMIUM, *flags, f"--user-data-dir={folder / 'profile'}"],
             stdout=subprocess.DEVNULL,

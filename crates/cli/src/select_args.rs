@@ -99,6 +99,7 @@ pub struct BankArgs {
 
 /// How the work is done and told.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct WorkArgs {
     /// What is measured, and what parameters are chosen by: accuracy, `balanced_accuracy`, auc, mcc, f1, `macro_f1`, `micro_f1`,
     /// `log_loss`, `cost(c1, c2)`, rmse, mae, r2, nmse [default: accuracy or rmse]

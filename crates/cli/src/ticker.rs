@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fmt::Write as _,
     io::{Write as _, stderr},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -55,6 +55,10 @@ impl Ticker {
         }
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn draw(&self, state: &mut State, name: &str) {
         let now = Instant::now();
         let due = state.shown.is_none_or(|t| now - t >= Duration::from_millis(100));
@@ -76,7 +80,7 @@ impl Watch for Ticker {
     }
 
     fn begin(&self, work: &[Ahead]) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         for a in work {
             let tally = Tally { left: a.total - a.found, timed: a.found, seconds: a.seconds };
             state.order.push(a.name.clone());
@@ -89,7 +93,7 @@ impl Watch for Ticker {
     }
 
     fn done(&self, name: &str, seconds: f64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if let Some(tally) = state.runs.get_mut(name) {
             tally.left = tally.left.saturating_sub(1);
             tally.timed += 1;
@@ -145,7 +149,7 @@ mod tests {
         let ticker = Ticker::new(Show::Nothing, "", 2);
         let ahead = |name: &str, found| Ahead { name: name.into(), total: 4, found, seconds: 2.0 * found as f64 };
         ticker.begin(&[ahead("l1", 0), ahead("lmkl", 0)]);
-        let told = |name: &str| line(&ticker.state.lock().unwrap(), "", name, 2, Duration::from_secs(3));
+        let told = |name: &str| line(&ticker.state(), "", name, 2, Duration::from_secs(3));
         assert!(told("").ends_with("no estimate yet"), "{}", told(""));
         ticker.done("l1", 2.0);
         assert_eq!(told("l1"), "1 of 8 runs  l1  3.00 s  at least 3.00 s left (lmkl not yet timed)");
@@ -153,7 +157,7 @@ mod tests {
         assert_eq!(told("lmkl"), "2 of 8 runs  lmkl  3.00 s  about 18.00 s left");
         let resumed = Ticker::new(Show::Nothing, "", 1);
         resumed.begin(&[ahead("l1", 3)]);
-        let text = line(&resumed.state.lock().unwrap(), "toy: ", "", 1, Duration::from_secs(1));
+        let text = line(&resumed.state(), "toy: ", "", 1, Duration::from_secs(1));
         assert_eq!(text, "toy: 3 of 4 runs (3 from the journal)  1.00 s  about 2.00 s left");
     }
 }

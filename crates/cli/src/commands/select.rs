@@ -93,21 +93,17 @@ pub fn protocol(work: &WorkArgs, target: &Target, plain: Splitting, inner: usize
 
 /// The journal in its place, and whether it is to be removed at the end.
 pub fn journal(given: Option<&Path>, key: &str) -> Result<(Journal, Option<PathBuf>)> {
-    match given {
-        Some(path) => {
-            output::check_writable(path)?;
-            Ok((Journal::open(path, key)?, None))
-        }
-        None => {
-            let path = std::env::temp_dir().join(format!("mercer-{key}.journal"));
-            match Journal::open(&path, key) {
-                Ok(journal) => Ok((journal, Some(path))),
-                // No temporary folder, or another program at the same work: go on without.
-                Err(e) => {
-                    output::note(&format!("note: no journal is kept: {e}"));
-                    Ok((Journal::none(), None))
-                }
-            }
+    if let Some(path) = given {
+        output::check_writable(path)?;
+        return Ok((Journal::open(path, key)?, None));
+    }
+    let path = std::env::temp_dir().join(format!("mercer-{key}.journal"));
+    match Journal::open(&path, key) {
+        Ok(journal) => Ok((journal, Some(path))),
+        // No temporary folder, or another program at the same work: go on without.
+        Err(e) => {
+            output::note(&format!("note: no journal is kept: {e}"));
+            Ok((Journal::none(), None))
         }
     }
 }

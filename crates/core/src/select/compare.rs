@@ -119,7 +119,7 @@ pub fn compare(
     };
     watch.begin(&contenders.iter().map(ahead).collect::<Result<Vec<_>>>()?);
     let Some(runs) = in_parallel(splits.len(), |s| split_runs(work, s, &splits[s]))? else { return Ok(None) };
-    Comparison::new(work, &splits, runs.concat()).map(Some)
+    Ok(Some(Comparison::new(work, &splits, runs.concat())))
 }
 
 fn id(split: usize, label: &str) -> String {

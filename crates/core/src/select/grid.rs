@@ -203,7 +203,7 @@ fn item_values(item: &str, is_count: bool) -> std::result::Result<Vec<Value>, St
         }
         (0..=(last - first + 1e-9).floor() as usize).map(|i| round(base.powf(first + i as f64))).collect()
     } else if a > 0.0 && !is_count && b > a && is_power_of_ten(b / a) {
-        (0..=(b / a).log10().round() as usize).map(|i| round(a * 10f64.powi(i as i32))).collect()
+        (0..=(b / a).log10().round() as usize).map(|i| round(a * 10f64.powf(i as f64))).collect()
     } else if a.fract() == 0.0 && b.fract() == 0.0 && b - a <= MOST as f64 {
         (0..=(b - a) as usize).map(|i| a + i as f64).collect()
     } else {

@@ -141,8 +141,8 @@ impl Protocol {
         if !(self.search_tol > 0.0 && self.search_tol < 1.0) {
             return Err(Error::param("search_tol", "between 0 and 1, both excluded", self.search_tol));
         }
-        if self.abandon.is_some_and(|a| !(a > 0.0)) {
-            return Err(Error::param("abandon", "above 0", self.abandon.unwrap_or(f64::NAN)));
+        if let Some(margin) = self.abandon.filter(|a| a.is_nan() || *a <= 0.0) {
+            return Err(Error::param("abandon", "above 0", margin));
         }
         let single_rows = matches!(self.metric, Metric::Accuracy | Metric::MicroF1 | Metric::Mae | Metric::Cost { .. });
         if self.splitting == Splitting::LeaveOneOut && !single_rows && self.metric != Metric::LogLoss {

@@ -91,7 +91,7 @@ fn wilcoxon(differences: &[f64]) -> f64 {
             }
         }
         let tail: f64 = ways[..=smaller as usize].iter().sum();
-        return (2.0 * tail / 2f64.powi(n as i32)).min(1.0);
+        return (2.0 * tail / 2f64.powf(n as f64)).min(1.0);
     }
     let m = n as f64;
     let variance = m * (m + 1.0) * (2.0 * m + 1.0) / 24.0 - ties / 48.0;

@@ -108,7 +108,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    pub(super) fn new(work: Work<'_>, splits: &[Split], mut runs: Vec<Run>) -> Result<Self> {
+    pub(super) fn new(work: Work<'_>, splits: &[Split], mut runs: Vec<Run>) -> Self {
         let metric = work.protocol.metric;
         let labels: Vec<&str> = work.contenders.iter().map(|c| c.label.as_str()).collect();
         let by_method: Vec<Vec<&Run>> =
@@ -162,7 +162,7 @@ impl Comparison {
             Target::Classes { names, .. } => Some(names.clone()),
             Target::Values(_) => None,
         };
-        Ok(Self {
+        Self {
             metric: metric.name(),
             higher_is_better: metric.higher_is_better(),
             protocol: protocol(work, splits),
@@ -177,7 +177,7 @@ impl Comparison {
             warnings,
             kernels,
             runs,
-        })
+        }
     }
 
     /// The method with the best mean; of equals the first.

@@ -2,8 +2,9 @@
 Which method, honestly?
 =======================
 
-Toy 1 of the GMKL paper: 20 columns of which three matter. Several methods over the same ten random splits, each choosing
-C inside the training part; paired tests, corrected for the overlap of the splits, say which differences are real.
+Toy 1 of the GMKL paper: 20 columns of which three matter. Several methods over the same ten random splits, each
+choosing C inside the training part; paired tests, corrected for the overlap of the splits, say which differences are
+real.
 
 Run it as ``python plot_05_honest_comparison.py [FOLDER]``. With a folder it writes the page and, where matplotlib is,
 two figures.

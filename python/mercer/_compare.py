@@ -91,7 +91,7 @@ def compare(
     Returns
     -------
     ComparisonFrame
-        A pandas data frame, one row per method; ``verdict``, ``runs()``, ``weights()``, ``tests()`` and ``report(path)``
+        A pandas data frame, one row per method; ``verdict``, ``runs()``, ``weights()``, ``tests()``, ``report(path)``
         tell the rest.
     """
     try:

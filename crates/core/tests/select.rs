@@ -11,6 +11,7 @@ use mercer::{
     linalg::{Matrix, threads},
     methods::Source,
     metrics::Metric,
+    report::{self, ReportData},
     select::{
         Comparison, Contender, Grid, Journal, Protocol, Run, Splitting, Unwatched, Watch, compare, contenders,
         fingerprint, tune,
@@ -177,6 +178,18 @@ fn a_real_difference_is_found_and_a_verdict_says_so() {
     let line = &result.lines[2];
     assert_eq!(line.confusion.as_ref().unwrap().iter().flatten().sum::<usize>(), 8 * 120);
     assert!(line.roc.first() == Some(&(0.0, 0.0)) && line.roc.last() == Some(&(1.0, 1.0)));
+    assert_page(
+        ReportData { title: "<b>".into(), comparison: Some(result), ..ReportData::default() },
+        &["ROC", "Wilcoxon"],
+    );
+}
+
+/// The page has these parts, survives its JSON, and shows neither NaN nor raw text as markup.
+fn assert_page(data: ReportData, parts: &[&str]) {
+    let page = report::html(&data);
+    assert!(parts.iter().all(|p| page.contains(p)) && !page.contains("NaN") && !page.contains("<b>"));
+    let again: ReportData = serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap();
+    assert_eq!(report::html(&again), page);
 }
 
 #[test]
@@ -232,5 +245,6 @@ fn tuning_finds_the_setting_that_predicts_best_and_can_be_resumed() {
     let found = tune(source, &y, None, None, &contender, &eager, &Journal::none(), &Unwatched).unwrap().unwrap();
     assert!(found.settings.iter().any(|s| s.scores.contains(&None)));
     assert!(found.settings[found.best].scores.iter().all(Option::is_some));
+    assert_page(ReportData { tuning: Some(found), ..ReportData::default() }, &["Settings", "The grid"]);
     std::fs::remove_file(&path).unwrap();
 }

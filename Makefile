@@ -5,7 +5,7 @@ PYTHON  ?= python3
 VENV    ?= .venv
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 IN_VENV := $(VENV)/bin/python
-PACKAGES = "maturin>=1.9,<2" "numpy>=1.24" scipy "scikit-learn>=1.6" "pandas>=2" "pytest>=8"
+PACKAGES = "maturin>=1.9,<2" "numpy>=1.24" scipy "scikit-learn>=1.6" "pandas>=2" "pytest>=8" "matplotlib>=3.6"
 
 .DEFAULT_GOAL := help
 .PHONY: help test lint rust python pytest wheel docs demo bench clean

@@ -7,7 +7,9 @@
 
 from mercer import kernels
 from mercer._align import AlignFMKLClassifier, AlignFMKLRegressor, AlignMKLClassifier, AlignMKLRegressor
+from mercer._compare import compare
 from mercer._diagnose import diagnose
+from mercer._displays import ComparisonDisplay, ConvergenceDisplay, KernelWeightsDisplay, RegionDisplay
 from mercer._gmkl import GMKLClassifier, GMKLRegressor
 from mercer._gram import gram
 from mercer._input import GramView
@@ -40,6 +42,8 @@ __all__ = [
     "AlignMKLRegressor",
     "CLMKLClassifier",
     "CLMKLRegressor",
+    "ComparisonDisplay",
+    "ConvergenceDisplay",
     "GLMKLClassifier",
     "GLMKLRegressor",
     "GMKLClassifier",
@@ -49,10 +53,12 @@ __all__ = [
     "GramView",
     "HLMKLClassifier",
     "HLMKLRegressor",
+    "KernelWeightsDisplay",
     "LMKLClassifier",
     "LMKLRegressor",
     "LpMKLClassifier",
     "LpMKLRegressor",
+    "RegionDisplay",
     "SMKLClassifier",
     "SMKLRegressor",
     "SingleKernelClassifier",
@@ -60,6 +66,7 @@ __all__ = [
     "UniformMKLClassifier",
     "UniformMKLRegressor",
     "VCMKLClassifier",
+    "compare",
     "diagnose",
     "gram",
     "kernels",

@@ -11,6 +11,8 @@ from mercer._input import Answers, Rows
 
 __all__ = [
     "Model",
+    "compare",
+    "comparison_page",
     "diagnose",
     "fit",
     "gram",
@@ -61,6 +63,16 @@ def fit(
     callback: _Callback | None = None,
 ) -> Model: ...
 def diagnose(rows: _Given, answers: Answers, *, spec: str, n_threads: int | None = None) -> str: ...
+def compare(
+    rows: _Given,
+    answers: Answers,
+    *,
+    request: str,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+    callback: Callable[[str, float], object] | None = None,
+) -> str: ...
+def comparison_page(comparison: str, *, title: str, command: str, data: Sequence[tuple[str, str]]) -> str: ...
 def gram(
     x: Rows, kernels: str, *, z: Rows | None = None, normalize: str = "none", n_threads: int | None = None
 ) -> tuple[list[str], NDArray[np.float64]]: ...

@@ -38,7 +38,7 @@ def test_code_in_guides_and_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}")
     # In this order: the README uses the tables that the first guide makes.
-    for page in ("docs/guide/first-model.md", "README.md", "docs/guide/kernels.md", "docs/guide/sequences.md"):
+    for page in ("docs/guide/first-model.md", "README.md", "docs/guide/kernels.md", "docs/guide/sequences.md", "docs/guide/compare.md"):
         names = {}
         blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
         for (kind, code), (_, output) in zip(blocks, [*blocks[1:], ("", "")], strict=True):

@@ -12,6 +12,7 @@ use mercer::{
 };
 use serde_json::Value;
 
+use crate::select_args::{CompareArgs, ReportArgs, ReproduceArgs, TuneArgs};
 use crate::values::{
     Setting, bytes, class_weight, count_or_auto, evenness, exponent, named, named_file, positive, setting, span, task,
     threads,
@@ -19,7 +20,7 @@ use crate::values::{
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 tolerance not reached (only with --strict) or certificate not verified; 2 error;
-130 interrupted, best model so far saved.";
+130 interrupted, best model so far (or every finished run) saved.";
 
 /// Multiple kernel learning with certified duality gaps.
 #[derive(Debug, Parser)]
@@ -45,6 +46,14 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Write kernel values of rows to a file
     Gram(GramArgs),
+    /// Score every setting of one method by cross-validation
+    Tune(Box<TuneArgs>),
+    /// Compare methods over the same splits, parameters chosen inside, with paired tests and a verdict
+    Compare(Box<CompareArgs>),
+    /// Run a paper's experiments and put ours beside its numbers
+    Reproduce(ReproduceArgs),
+    /// Write the HTML page of what `compare --json` or `tune --json` saved
+    Report(ReportArgs),
     /// List the methods
     Methods(MethodsArgs),
     /// Explain the kernel language, check a text in it, or show what a bank looks like on a table

@@ -8,6 +8,8 @@ mod describe;
 mod output;
 mod progress;
 mod scores;
+mod select_args;
+mod ticker;
 mod values;
 
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ pub enum Exit {
     NotConverged,
     /// `verify`, and the certificate does not hold.
     NotVerified,
-    /// Stopped by Ctrl-C; the best model so far was saved.
+    /// Stopped by Ctrl-C; the best model or all finished runs were saved.
     Interrupted,
 }
 

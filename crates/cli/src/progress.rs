@@ -45,13 +45,23 @@ pub enum Cause {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Was Ctrl-C pressed?
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
 /// From now on the first Ctrl-C asks the fit to stop with its best model so far, the second leaves at once.
 pub fn catch_interrupt() {
-    let handler = || {
+    catch_interrupt_saying("saving the best model so far");
+}
+
+/// The same with other words on what happens next.
+pub fn catch_interrupt_saying(words: &'static str) {
+    let handler = move || {
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        output::note("\ninterrupted: saving the best model so far; Ctrl-C again leaves at once");
+        output::note(&format!("\ninterrupted: {words}; Ctrl-C again leaves at once"));
     };
     if ctrlc::set_handler(handler).is_err() {
         output::note("note: Ctrl-C cannot be caught here; it will end the fit without a model");

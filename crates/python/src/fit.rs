@@ -31,7 +31,7 @@ use crate::{
     model::Model,
 };
 
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 enum Event {
     Iteration(IterRecord),
@@ -59,7 +59,7 @@ impl Observer for Relay {
 }
 
 /// Sets the flag when the calling thread leaves, for whatever reason.
-struct StopOnDrop(Arc<AtomicBool>);
+pub(crate) struct StopOnDrop(pub(crate) Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -169,7 +169,7 @@ fn placed(
 }
 
 /// A stack that stays alive for as long as a worker reads it, without the copy that could double the memory of a fit.
-struct HeldStack {
+pub(crate) struct HeldStack {
     data: *const f64,
     shape: [usize; 3],
     _array: Py<PyArray3<f64>>,
@@ -180,12 +180,12 @@ struct HeldStack {
 unsafe impl Send for HeldStack {}
 
 impl HeldStack {
-    fn new(stack: &PyReadonlyArray3<'_, f64>) -> PyResult<Self> {
+    pub(crate) fn new(stack: &PyReadonlyArray3<'_, f64>) -> PyResult<Self> {
         let shape = [stack.shape()[0], stack.shape()[1], stack.shape()[2]];
         Ok(Self { data: stack.as_slice()?.as_ptr(), shape, _array: (**stack).clone().unbind() })
     }
 
-    fn view(&self) -> Stack<'_> {
+    pub(crate) fn view(&self) -> Stack<'_> {
         let [rows, cols, terms] = self.shape;
         // SAFETY: `new` took pointer and shape from a contiguous array of exactly this many numbers, kept alive by
         // `_array`. As with every call that releases the GIL, the caller must not write to the array meanwhile.

@@ -5,6 +5,7 @@
 // below 2^63.
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::cast_possible_wrap)]
 
+mod compare;
 mod convert;
 mod diagnose;
 mod error;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 /// Native half of the Python package `mercer`.
 #[pymodule]
 mod _mercer {
+    #[pymodule_export]
+    use crate::compare::{compare, comparison_page};
     #[pymodule_export]
     use crate::diagnose::diagnose;
     #[pymodule_export]

@@ -119,6 +119,8 @@ fn page(args: &DemoArgs, fits: &[Fitted], truth: &Target) -> Result<ReportData> 
         traces: fits.iter().flat_map(|f| report::trace_lines(f.label, &f.model)).collect(),
         outcome: Some(scores::outcome(format!("{}, test rows", shown.label), truth, &shown.predicted)?),
         alignment: None,
+        comparison: None,
+        tuning: None,
         warnings: fits.iter().flat_map(|f| f.model.warnings.iter().map(|w| format!("{}: {w}", f.label))).collect(),
     })
 }

@@ -271,6 +271,8 @@ impl Plan {
             traces: report::trace_lines(&method, model),
             outcome: Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
             alignment,
+            comparison: None,
+            tuning: None,
             warnings,
         })
     }

@@ -33,6 +33,8 @@ fn page(args: &InspectArgs, model: &Model) -> ReportData {
         traces: report::trace_lines(&method, model),
         outcome: None,
         alignment: None,
+        comparison: None,
+        tuning: None,
         warnings: model.warnings.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod compare;
 mod demo;
 mod fit;
 mod gram;
@@ -7,7 +8,11 @@ mod inspect;
 mod kernels;
 mod methods;
 mod predict;
+mod report;
+mod reproduce;
 mod score;
+mod select;
+mod tune;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +38,10 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Inspect(args) => inspect::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Gram(args) => gram::run(&args),
+        Command::Tune(args) => tune::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Kernels(args) => kernels::run(&args),
     }

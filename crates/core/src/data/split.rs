@@ -26,6 +26,75 @@ pub fn stratified_kfold(target: &Target, k: usize, seed: u64) -> Result<Vec<Spli
     folds(&by_class(target, seed), k)
 }
 
+/// Every row alone once.
+pub fn leave_one_out(n: usize) -> Result<Vec<Split>> {
+    if n < 2 {
+        return Err(Error::data("data", format!("{n} rows cannot be split in two"), "bring at least 2"));
+    }
+    Ok((0..n).map(|out| ((0..n).filter(|&i| i != out).collect(), vec![out])).collect())
+}
+
+/// `k` folds in which rows of one group stay together; groups are dealt out in random order, each to the fold with the fewest rows.
+pub fn group_kfold(groups: &[usize], k: usize, seed: u64) -> Result<Vec<Split>> {
+    let members = members(groups, seed);
+    if k < 2 || k > members.len() {
+        return Err(Error::param("folds", format!("between 2 and the number of groups, {}", members.len()), k));
+    }
+    // Large groups first, so that the last ones can even out what they left.
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by_key(|&g| std::cmp::Reverse(members[g].len()));
+    let mut folds = vec![Vec::new(); k];
+    for g in order {
+        let emptiest = (0..k).fold(0, |b, f| if folds[f].len() < folds[b].len() { f } else { b });
+        folds[emptiest].extend_from_slice(&members[g]);
+    }
+    Ok(folds.into_iter().map(|test| complement(groups.len(), test)).collect())
+}
+
+/// One random split in which rows of one group stay together: groups in random order go to the test part until it has its share.
+pub fn group_split(groups: &[usize], test_fraction: f64, seed: u64) -> Result<Split> {
+    let members = members(groups, seed);
+    if !(test_fraction > 0.0 && test_fraction < 1.0) {
+        return Err(Error::param("test_fraction", "between 0 and 1, both excluded", test_fraction));
+    }
+    if members.len() < 2 {
+        return Err(Error::data("groups", "all rows are of one group", "a split needs at least two"));
+    }
+    let wanted = groups.len() as f64 * test_fraction;
+    let mut test = members[0].clone();
+    for group in &members[1..members.len() - 1] {
+        // A group joins if that brings the size closer to the share.
+        if test.len() as f64 + group.len() as f64 / 2.0 > wanted {
+            break;
+        }
+        test.extend_from_slice(group);
+    }
+    Ok(complement(groups.len(), test))
+}
+
+/// `k` splits of rows in the order of time: the rows are cut into k + 1 runs, and split i tests run i + 1 after training on all before.
+pub fn time_ordered(n: usize, k: usize) -> Result<Vec<Split>> {
+    if k == 0 || k >= n {
+        return Err(Error::param("folds", format!("between 1 and the number of rows less one, {}", n.max(1) - 1), k));
+    }
+    let cut = |i: usize| i * n / (k + 1);
+    Ok((1..=k).map(|i| ((0..cut(i)).collect(), (cut(i)..cut(i + 1)).collect())).collect())
+}
+
+/// Rows of each group, groups in random order.
+fn members(groups: &[usize], seed: u64) -> Vec<Vec<usize>> {
+    let mut names = groups.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    Rng::new(seed).shuffle(&mut names);
+    names.iter().map(|g| (0..groups.len()).filter(|&i| groups[i] == *g).collect()).collect()
+}
+
+fn complement(n: usize, mut test: Vec<usize>) -> Split {
+    test.sort_unstable();
+    ((0..n).filter(|i| test.binary_search(i).is_err()).collect(), test)
+}
+
 fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     Rng::new(seed).shuffle(&mut order);
@@ -142,5 +211,33 @@ mod tests {
         let values = Target::Values(vec![0.0; 8]);
         assert_eq!(stratified_kfold(&values, 4, 5).unwrap(), kfold(8, 4, 5).unwrap());
         assert!(kfold(8, 1, 0).is_err() && kfold(8, 9, 0).is_err() && kfold(8, 8, 0).is_ok());
+    }
+
+    #[test]
+    fn groups_stay_together() {
+        let groups: Vec<usize> = (0..60).map(|i| (i * i) % 11).collect();
+        let splits = group_kfold(&groups, 3, 4).unwrap();
+        let apart = |(train, test): &Split| test.iter().all(|t| train.iter().all(|i| groups[*i] != groups[*t]));
+        let mut tested: Vec<usize> = splits.iter().flat_map(|s| s.1.clone()).collect();
+        tested.sort_unstable();
+        assert_eq!(tested, (0..60).collect::<Vec<_>>());
+        for s in splits.iter().chain([&group_split(&groups, 0.3, 1).unwrap()]) {
+            assert_partition(60, s);
+            assert!(apart(s));
+            assert!((8..=32).contains(&s.1.len()), "{}", s.1.len());
+        }
+        assert!(group_kfold(&[1, 1, 2], 3, 0).is_err() && group_split(&[1, 1], 0.5, 0).is_err());
+    }
+
+    #[test]
+    fn time_only_moves_forward_and_every_row_is_left_out_once() {
+        for (train, test) in time_ordered(23, 4).unwrap() {
+            assert!(!train.is_empty() && !test.is_empty());
+            assert_eq!(train.last().unwrap() + 1, test[0]);
+        }
+        assert_eq!(time_ordered(5, 4).unwrap()[3], ((0..4).collect(), vec![4]));
+        assert!(time_ordered(5, 0).is_err() && time_ordered(5, 5).is_err());
+        assert_eq!(leave_one_out(3).unwrap()[1], (vec![0, 2], vec![1]));
+        assert!(leave_one_out(1).is_err());
     }
 }

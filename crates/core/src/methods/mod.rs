@@ -34,7 +34,7 @@ pub use diagnose::{Diagnosis, KernelReport, diagnose, diagnose_precomputed};
 pub use evaluate::{Memory, Part, Point, Problem};
 pub use gated::{Element, Gate, Gated, GroupGate, KernelGate, fit_gate, gate_value};
 pub use localized::Regions;
-pub use search::{Choices, Search, Source, choose, grid_search};
+pub use search::{Choices, Fold, Search, Source, Tested, choose, grid_search, prices, search_folds};
 pub use smkl::{Penalty, Threshold, collapse_threshold, fit_penalty};
 pub use smkl_linear::{GroupedFeatures, GroupedFit};
 pub use spec::{ClassWeight, Evenness, EvennessWord, GateName, GroupBy, LossName, MethodSpec, Solver, TrainSpec};

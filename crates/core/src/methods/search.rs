@@ -5,10 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::{MethodSpec, Prepared, TrainSpec, samples::Samples};
 use crate::{
     Model, Result,
-    data::{Dataset, Target, split},
+    data::{
+        Dataset, Target,
+        split::{self, Split},
+    },
     gram::Stack,
     kernels::Normalize,
-    metrics,
+    linalg::Matrix,
+    metrics::Metric,
     trace::Observer,
 };
 
@@ -44,24 +48,102 @@ impl Source<'_> {
             }
         }
     }
+}
 
-    /// What a model of the rows `train` says about the rows `test`.
-    fn predict(self, model: &Model, train: &[usize], test: &[usize]) -> Result<Target> {
-        match self {
-            Self::Table(data) => model.predict(&data.select(test)),
-            Self::Ready(stack) => {
-                let data = stack.block(test, train);
-                let block = Stack { rows: test.len(), cols: train.len(), data: &data, ..stack };
-                Ok(model.decide(&model.decision_precomputed(block)?))
-            }
+/// One split of the rows: a training part with its kernel terms, kept for as long as requests ask for the same ones, and a test part
+/// that nothing learned from.
+pub struct Fold<'a> {
+    source: Source<'a>,
+    target: &'a Target,
+    weight: Option<&'a [f64]>,
+    train: Vec<usize>,
+    test: Vec<usize>,
+    terms: Option<Prepared>,
+}
+
+/// What a model says about the test part of a [`Fold`].
+pub struct Tested {
+    /// The right answers.
+    pub truth: Target,
+    /// The model's.
+    pub predicted: Target,
+    /// A column per class, one in all for two classes or for values.
+    pub scores: Matrix,
+    /// A column per class, where the model has probabilities.
+    pub probabilities: Option<Matrix>,
+}
+
+impl Tested {
+    /// How good the answers are.
+    pub fn score(&self, metric: Metric) -> Result<f64> {
+        metric.evaluate(&self.truth, &self.predicted, &self.scores, self.probabilities.as_ref())
+    }
+}
+
+impl<'a> Fold<'a> {
+    /// Refuses answers and weights that do not fit the rows.
+    pub fn new(source: Source<'a>, target: &'a Target, weight: Option<&'a [f64]>, split: Split) -> Result<Self> {
+        source.check(target, weight)?;
+        let (train, test) = split;
+        Ok(Self { source, target, weight, train, test, terms: None })
+    }
+
+    /// Kernel terms of the training rows, as `spec` wants them.
+    pub fn terms(&mut self, spec: &TrainSpec) -> Result<&Prepared> {
+        let fits = |p: &Prepared| {
+            spec.same_terms(&p.terms_of) && spec.method.region_column() == p.terms_of.method.region_column()
+        };
+        let terms = match self.terms.take().filter(fits) {
+            Some(terms) => terms,
+            None => self.source.prepare(&self.train, self.target, self.weight, spec)?,
+        };
+        Ok(self.terms.insert(terms))
+    }
+
+    /// Fits the requests to the training rows in turn; neighbours that differ in C or the method's parameters start from each other.
+    pub fn fit(&mut self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
+        let mut models = Vec::with_capacity(specs.len());
+        for path in specs.chunk_by(|a, b| a.same_terms(b) && a.differs_only_in_price_and_method(b)) {
+            models.extend(self.terms(&path[0])?.path(path, observer)?);
         }
+        Ok(models)
+    }
+
+    /// What a model of the training rows says about the test rows.
+    pub fn test(&self, model: &Model) -> Result<Tested> {
+        let decision = match self.source {
+            Source::Table(data) => model.decision(&data.select(&self.test))?,
+            Source::Ready(stack) => {
+                let data = stack.block(&self.test, &self.train);
+                let block = Stack { rows: self.test.len(), cols: self.train.len(), data: &data, ..stack };
+                model.decision_precomputed(block)?
+            }
+        };
+        Ok(Tested {
+            truth: self.target.select(&self.test),
+            predicted: model.decide(&decision),
+            scores: model.class_scores(&decision),
+            probabilities: model.probabilities(&decision),
+        })
+    }
+
+    /// Scores of the requests on the test rows, larger is better: [`Metric::utility`].
+    pub fn scores(&mut self, specs: &[TrainSpec], metric: Metric, observer: &mut dyn Observer) -> Result<Vec<f64>> {
+        let models = self.fit(specs, observer)?;
+        models.iter().map(|m| Ok(metric.utility(self.test(m)?.score(metric)?))).collect()
+    }
+
+    /// Rows of the test part.
+    pub fn test_rows(&self) -> &[usize] {
+        &self.test
     }
 }
 
 /// Scores of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// Score of request s in fold f at `scores[s][f]`: accuracy, or −RMSE for values.
+    /// Score of request s in fold f at `scores[s][f]`, larger is better: accuracy, or −RMSE for values, unless another metric was named.
+    /// A request that was given up has fewer.
     pub scores: Vec<Vec<f64>>,
     /// The request with the largest mean; ties go to the earlier one.
     pub best: usize,
@@ -86,32 +168,38 @@ pub fn grid_search(
     observer: &mut dyn Observer,
 ) -> Result<Search> {
     source.check(target, sample_weight)?;
-    let mut scores = vec![Vec::new(); specs.len()];
-    for (train, test) in split::stratified_kfold(target, folds, seed)? {
-        let truth = target.select(&test);
-        let mut s = 0;
-        for same_terms in specs.chunk_by(TrainSpec::same_terms) {
-            let prepared = source.prepare(&train, target, sample_weight, &same_terms[0])?;
-            for path in same_terms.chunk_by(TrainSpec::differs_only_in_price_and_method) {
-                for model in prepared.path(path, observer)? {
-                    scores[s].push(score(&source.predict(&model, &train, &test)?, &truth)?);
-                    s += 1;
-                }
-            }
-        }
-    }
-    let mut search = Search { scores, best: 0 };
-    search.best = (0..specs.len()).fold(0, |b, s| if search.mean(s) > search.mean(b) { s } else { b });
-    Ok(search)
+    let fold = |split| Fold::new(source, target, sample_weight, split);
+    let mut folds = split::stratified_kfold(target, folds, seed)?.into_iter().map(fold).collect::<Result<Vec<_>>>()?;
+    // Terms of one fold at a time.
+    search_folds(&mut folds, specs, Metric::default_for(target), None, false, observer)
 }
 
-/// Accuracy, or −RMSE for values.
-fn score(predicted: &Target, truth: &Target) -> Result<f64> {
-    match (predicted, truth) {
-        (Target::Classes { labels, .. }, Target::Classes { labels: truth, .. }) => metrics::accuracy(truth, labels),
-        (Target::Values(values), Target::Values(truth)) => Ok(-metrics::rmse(truth, values)?),
-        _ => Ok(f64::NEG_INFINITY),
+/// The same on given folds, by a given metric. A request whose mean over the folds so far is more than `abandon` below the best one's is
+/// not fitted again. `keep` leaves each fold its kernel terms, for the next search on it.
+pub fn search_folds(
+    folds: &mut [Fold<'_>],
+    specs: &[TrainSpec],
+    metric: Metric,
+    abandon: Option<f64>,
+    keep: bool,
+    observer: &mut dyn Observer,
+) -> Result<Search> {
+    let mut search = Search { scores: vec![Vec::new(); specs.len()], best: 0 };
+    let mut alive: Vec<usize> = (0..specs.len()).collect();
+    for fold in folds {
+        let chosen: Vec<TrainSpec> = alive.iter().map(|&s| specs[s].clone()).collect();
+        for (&s, score) in alive.iter().zip(fold.scores(&chosen, metric, observer)?) {
+            search.scores[s].push(score);
+        }
+        if !keep {
+            fold.terms = None;
+        }
+        search.best = alive.iter().fold(alive[0], |b, &s| if search.mean(s) > search.mean(b) { s } else { b });
+        if let Some(margin) = abandon {
+            alive.retain(|&s| search.mean(search.best) - search.mean(s) <= margin);
+        }
     }
+    Ok(search)
 }
 
 /// Parameters left to cross-validation on the training rows. Their values in the request count for nothing, and those found take their
@@ -167,8 +255,13 @@ pub fn choose(
     Ok(specs[best].clone())
 }
 
-/// The values of C to try.
-fn prices(source: Source<'_>, target: &Target, sample_weight: Option<&[f64]>, spec: &TrainSpec) -> Result<Vec<f64>> {
+/// The values of C to try for a request that leaves it to cross-validation.
+pub fn prices(
+    source: Source<'_>,
+    target: &Target,
+    sample_weight: Option<&[f64]>,
+    spec: &TrainSpec,
+) -> Result<Vec<f64>> {
     let all: Vec<usize> = (0..target.len()).collect();
     if let MethodSpec::Smkl { .. } = spec.method {
         let start = source.prepare(&all, target, sample_weight, spec)?.collapse_threshold(spec)?;

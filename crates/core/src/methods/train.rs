@@ -146,6 +146,11 @@ impl Prepared {
         &self.warnings
     }
 
+    /// Names of the kernels.
+    pub fn kernel_names(&self) -> Vec<String> {
+        self.input.kernel_names().into_iter().map(String::from).collect()
+    }
+
     /// The kernel terms.
     pub fn grams(&self) -> &GramSet {
         &self.grams

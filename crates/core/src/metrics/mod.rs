@@ -1,6 +1,12 @@
 //! How good predictions are. Classes are indices into the target's names; every function checks that lengths agree.
 
-use crate::{Error, Result};
+mod interval;
+mod metric;
+
+pub use interval::{bootstrap, mean_interval};
+pub use metric::Metric;
+
+use crate::{Error, Result, linalg::Matrix};
 
 /// Share of samples whose class is right.
 pub fn accuracy(truth: &[usize], predicted: &[usize]) -> Result<f64> {
@@ -73,6 +79,37 @@ pub fn macro_f1(truth: &[usize], predicted: &[usize]) -> Result<f64> {
     let classes = per_class(truth, predicted)?;
     let scores: Vec<f64> = classes.iter().filter(|c| c.truth + c.predicted > 0).map(Class::f1).collect();
     Ok(scores.iter().sum::<f64>() / scores.len() as f64)
+}
+
+/// F1 from the counts of all classes together. Where every sample has one class this is the accuracy, and it is here for that reason.
+pub fn micro_f1(truth: &[usize], predicted: &[usize]) -> Result<f64> {
+    let classes = per_class(truth, predicted)?;
+    let sum = |f: fn(&Class) -> usize| classes.iter().map(f).sum::<usize>() as f64;
+    Ok(2.0 * sum(|c| c.correct) / (sum(|c| c.truth) + sum(|c| c.predicted)))
+}
+
+/// Mean price of an error: `c1` for a positive that was missed, `c2` for anything else taken for a positive, and 1 for classes other
+/// than `positive` mistaken for each other.
+pub fn cost(truth: &[usize], predicted: &[usize], positive: usize, (c1, c2): (f64, f64)) -> Result<f64> {
+    check(truth, predicted)?;
+    let price = |(&t, &p): (&usize, &usize)| match (t == p, t == positive, p == positive) {
+        (true, ..) => 0.0,
+        (_, true, _) => c1,
+        (_, _, true) => c2,
+        _ => 1.0,
+    };
+    Ok(truth.iter().zip(predicted).map(price).sum::<f64>() / truth.len() as f64)
+}
+
+/// Mean −log of the probability given to the true class, a column per class; probabilities below 10⁻¹⁵ count as that.
+pub fn log_loss(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
+    if truth.len() != probabilities.rows() || truth.iter().any(|t| *t >= probabilities.cols()) {
+        let got = format!("({}, {})", probabilities.rows(), probabilities.cols());
+        return Err(Error::shape("probabilities", format!("({}, classes)", truth.len()), got));
+    }
+    check(truth, truth)?;
+    let price = |(i, &t): (usize, &usize)| -probabilities[(i, t)].max(1e-15).ln();
+    Ok(truth.iter().enumerate().map(price).sum::<f64>() / truth.len() as f64)
 }
 
 /// Root of the mean squared error.
@@ -161,6 +198,12 @@ mod tests {
         close(f1(&TRUTH, &GUESS, 0), 6.0 / 9.0);
         close(f1(&TRUTH, &GUESS, 7), 0.0);
         close(macro_f1(&TRUTH, &GUESS), (6.0 / 9.0 + 2.0 / 4.0 + 2.0 / 3.0) / 3.0);
+        close(micro_f1(&TRUTH, &GUESS), 5.0 / 8.0);
+        // One 1 missed (c1), one 0 taken for a 1 (c2), one 0 for a 2.
+        close(cost(&TRUTH, &GUESS, 1, (4.0, 10.0)), 15.0 / 8.0);
+        let p = Matrix::new(2, 2, vec![0.25, 0.75, 1.0, 0.0]).unwrap();
+        close(log_loss(&[1, 1], &p), -(0.75f64.ln() + 1e-15f64.ln()) / 2.0);
+        assert!(log_loss(&[2, 0], &p).is_err() && log_loss(&[0], &p).is_err());
         // (8·5 − (5·4 + 2·2 + 1·2)) / √((64 − 30)(64 − 24))
         close(mcc(&TRUTH, &GUESS), 14.0 / (34.0 * 40.0f64).sqrt());
         // Two classes: (TP·TN − FP·FN) / √(…), here TP 1, TN 2, FP 1, FN 1.

@@ -247,6 +247,32 @@ impl Model {
         }
     }
 
+    /// Machines with weights of their own, or the first one for all that share theirs.
+    pub fn own_weights(&self) -> Vec<(String, &Machine)> {
+        if self.shared.is_some() {
+            return self.machines.first().map(|m| ("all machines".to_string(), m)).into_iter().collect();
+        }
+        self.machine_names().into_iter().zip(&self.machines).collect()
+    }
+
+    /// Every weight vector, one entry per kernel, with the machine, the region or both that it belongs to.
+    pub fn weight_rows(&self) -> Vec<(String, Vec<f64>)> {
+        let vectors = self.own_weights();
+        let several = vectors.len() > 1;
+        let kernels = self.kernel_names().len().max(1);
+        let rows = |(name, machine): &(String, &Machine)| {
+            let rows: Vec<Vec<f64>> = machine.weights.chunks(kernels).map(<[f64]>::to_vec).collect();
+            let count = rows.len();
+            let told = |(j, row): (usize, Vec<f64>)| match (several, count) {
+                (_, 1) => (name.clone(), row),
+                (false, _) => (format!("region {}", j + 1), row),
+                _ => (format!("{name}, region {}", j + 1), row),
+            };
+            rows.into_iter().enumerate().map(told).collect::<Vec<_>>()
+        };
+        vectors.iter().flat_map(rows).collect()
+    }
+
     /// The worst machine's status.
     pub fn status(&self) -> Status {
         self.certificate().status

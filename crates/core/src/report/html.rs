@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, gap, learned, seconds, significant, svg};
+use super::{
+    AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, comparison, gap, learned, seconds, significant, svg,
+};
 
 /// Kernels shown per method, at most.
 const MAX_KERNELS: usize = 40;
@@ -10,9 +12,11 @@ const MAX_KERNELS: usize = 40;
 /// The whole page.
 pub fn html(data: &ReportData) -> String {
     let sections = [
-        section("learned", "What was learned", Some(format!("<p class=\"lead\">{}</p>\n", escape(&learned(data))))),
+        section("learned", "What was learned", Some(lead(data))),
         section("data", "Data", (!data.data.is_empty()).then(|| facts(&data.data))),
-        section("comparison", "Comparison", (!data.methods.is_empty()).then(|| comparison(&data.methods))),
+        section("comparison", "Comparison", (!data.methods.is_empty()).then(|| methods(&data.methods))),
+        data.comparison.as_ref().map(comparison::sections).unwrap_or_default(),
+        data.tuning.as_ref().map(comparison::tuning).unwrap_or_default(),
         section("weights", "Kernel weights", (!data.weights.is_empty()).then(|| weights(&data.weights))),
         section("convergence-s", "Convergence", convergence(data)),
         data.outcome.as_ref().map(outcome).unwrap_or_default(),
@@ -34,6 +38,19 @@ pub fn html(data: &ReportData) -> String {
     )
 }
 
+/// The first paragraph: what a comparison or a search has to say, or what one fit learned.
+fn lead(data: &ReportData) -> String {
+    let texts = match (&data.comparison, &data.tuning) {
+        (Some(c), _) => c.verdict.clone(),
+        (_, Some(t)) => comparison::found(t),
+        _ => vec![learned(data)],
+    };
+    texts.iter().enumerate().fold(String::new(), |out, (k, text)| {
+        let class = if k < 2 { "lead" } else { "note" };
+        out + &format!("<p class=\"{class}\">{}</p>\n", escape(text))
+    })
+}
+
 /// Text made safe for elements and quoted attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -50,7 +67,7 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-fn section(id: &str, heading: &str, body: Option<String>) -> String {
+pub(super) fn section(id: &str, heading: &str, body: Option<String>) -> String {
     let Some(body) = body else { return String::new() };
     let heading = escape(heading);
     format!("<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n{body}</section>\n")
@@ -65,7 +82,7 @@ fn facts(facts: &[(String, String)]) -> String {
 }
 
 /// A table in a box of its own that scrolls; the box can be reached with the keyboard.
-fn boxed(label: &str, class: &str, inner: &str) -> String {
+pub(super) fn boxed(label: &str, class: &str, inner: &str) -> String {
     let label = escape(label);
     format!(
         "<div class=\"scroll\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">\
@@ -73,7 +90,7 @@ fn boxed(label: &str, class: &str, inner: &str) -> String {
     )
 }
 
-fn comparison(rows: &[MethodRow]) -> String {
+fn methods(rows: &[MethodRow]) -> String {
     let metric = rows.iter().find_map(|r| r.score.as_ref()).map(|s| s.name.as_str());
     let mut out = String::from("<thead><tr>");
     let headers = ["method", metric.unwrap_or("score"), "95 % interval", "kernels", "of", "gap", "status", "time"];
@@ -105,7 +122,7 @@ fn comparison(rows: &[MethodRow]) -> String {
 }
 
 /// A cell with the value it sorts by.
-fn number(key: Option<f64>, shown: &str) -> String {
+pub(super) fn number(key: Option<f64>, shown: &str) -> String {
     let key = key.filter(|k| k.is_finite()).map_or_else(String::new, |k| k.to_string());
     format!("<td class=\"n\" data-v=\"{key}\">{}</td>", escape(shown))
 }
@@ -119,6 +136,11 @@ fn weights(panels: &[WeightPanel]) -> String {
 }
 
 fn panel(panel: &WeightPanel) -> String {
+    panel_of(panel, MAX_KERNELS)
+}
+
+/// Bars or a heat map of the `most` heaviest kernels.
+pub(super) fn panel_of(panel: &WeightPanel, most: usize) -> String {
     let ranked = panel.ranked();
     let (Some(&(_, top)), Some(&(_, least))) = (ranked.first(), ranked.last()) else {
         return "<p>No kernels.</p>\n".into();
@@ -129,7 +151,7 @@ fn panel(panel: &WeightPanel) -> String {
     let is_zero = |m: usize| panel.weights.iter().all(|w| w.get(m).is_none_or(|x| *x == 0.0));
     let positive: Vec<_> = ranked.into_iter().filter(|&(m, _)| !is_zero(m)).collect();
     let zeros = panel.kernels.len() - positive.len();
-    let shown = &positive[..positive.len().min(MAX_KERNELS)];
+    let shown = &positive[..positive.len().min(most)];
     let label = format!("Kernel weights of {}", panel.method);
     let table = if panel.weights.len() > 1 { heat(panel, shown, &label) } else { bars(panel, shown, top, &label) };
     let mut note = format!("{} of {} kernels have a weight", positive.len(), panel.kernels.len());
@@ -174,7 +196,7 @@ fn heat(panel: &WeightPanel, shown: &[(usize, f64)], label: &str) -> String {
 }
 
 /// Shades stop below half so that the text keeps its contrast.
-fn shaded(share: f64, shown: &str) -> String {
+pub(super) fn shaded(share: f64, shown: &str) -> String {
     format!("<td class=\"n heatcell\" style=\"--w:{:.3}\">{}</td>", 0.45 * share.clamp(0.0, 1.0), escape(shown))
 }
 
@@ -203,7 +225,7 @@ fn outcome(outcome: &Outcome) -> String {
     }
 }
 
-fn confusion(classes: &[String], counts: &[Vec<usize>]) -> String {
+pub(super) fn confusion(classes: &[String], counts: &[Vec<usize>]) -> String {
     let mut out = String::from("<thead><tr><th scope=\"col\">true ↓ predicted →</th>");
     for class in classes {
         let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", escape(class));
@@ -222,7 +244,7 @@ fn confusion(classes: &[String], counts: &[Vec<usize>]) -> String {
 }
 
 /// A line and a column per kernel, those that align best with the target first.
-fn alignment(panel: &AlignmentPanel) -> String {
+pub(super) fn alignment(panel: &AlignmentPanel) -> String {
     let ranked = panel.ranked();
     let shown = &ranked[..ranked.len().min(MAX_KERNELS)];
     let mut out = String::from(

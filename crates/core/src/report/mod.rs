@@ -8,14 +8,17 @@ use crate::{
     Model,
     methods::Diagnosis,
     model::Machine,
+    select::{Comparison, Tuning},
     trace::{IterRecord, Status},
 };
 
+mod comparison;
 mod html;
 mod svg;
 mod table;
 mod words;
 
+pub use comparison::{comparison_table, found, tuning_table};
 pub use html::html;
 pub use table::table;
 pub use words::{gap, learned, seconds, significant, wilson};
@@ -42,6 +45,12 @@ pub struct ReportData {
     /// How kernels align with the target and with each other.
     #[serde(default)]
     pub alignment: Option<AlignmentPanel>,
+    /// Several methods over several splits.
+    #[serde(default)]
+    pub comparison: Option<Comparison>,
+    /// Settings of one method.
+    #[serde(default)]
+    pub tuning: Option<Tuning>,
     /// Things the reader should know, in plain words.
     pub warnings: Vec<String>,
 }
@@ -175,18 +184,8 @@ impl MethodRow {
 impl WeightPanel {
     /// The weights of a fitted model.
     pub fn new(method: &str, model: &Model) -> Self {
-        let vectors = own_weights(model);
-        let kernels: Vec<String> = model.kernel_names().into_iter().map(String::from).collect();
-        let (mut machines, mut weights) = (Vec::new(), Vec::new());
-        for (name, machine) in &vectors {
-            let rows: Vec<Vec<f64>> = machine.weights.chunks(kernels.len().max(1)).map(<[f64]>::to_vec).collect();
-            machines.extend((1..=rows.len()).map(|j| match (vectors.len(), rows.len()) {
-                (_, 1) => name.clone(),
-                (1, _) => format!("region {j}"),
-                _ => format!("{name}, region {j}"),
-            }));
-            weights.extend(rows);
-        }
+        let kernels = model.kernel_names().into_iter().map(String::from).collect();
+        let (machines, weights) = model.weight_rows().into_iter().unzip();
         Self { method: method.into(), machines, kernels, weights }
     }
 
@@ -202,21 +201,13 @@ impl WeightPanel {
 
 /// Convergence lines of a fitted model, one per weight vector.
 pub fn trace_lines(method: &str, model: &Model) -> Vec<TraceLine> {
-    let vectors = own_weights(model);
+    let vectors = model.own_weights();
     let several = vectors.len() > 1;
     let line = |(name, machine): (String, &Machine)| TraceLine {
         method: if several { format!("{method}, {name}") } else { method.into() },
         records: machine.trace.clone(),
     };
     vectors.into_iter().map(line).collect()
-}
-
-/// Machines with weights of their own, or the first one for all that share theirs.
-fn own_weights(model: &Model) -> Vec<(String, &Machine)> {
-    if model.shared.is_some() {
-        return model.machines.first().map(|m| ("all machines".to_string(), m)).into_iter().collect();
-    }
-    model.machine_names().into_iter().zip(&model.machines).collect()
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ const key = (row, column) => {
   return cell.dataset.v === "" ? null : Number(cell.dataset.v);
 };
 for (const table of document.querySelectorAll("table.sortable")) {
-  table.querySelectorAll("thead th").forEach((header, column) => {
-    header.querySelector("button").addEventListener("click", () => {
+  [...table.tHead.rows[0].cells].forEach((header, column) => {
+    header.querySelector("button")?.addEventListener("click", () => {
       const sign = header.getAttribute("aria-sort") === "ascending" ? -1 : 1;
       for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
       header.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");

@@ -23,6 +23,57 @@ pub fn bar(share: f64) -> String {
     )
 }
 
+/// A bar of `share` with the interval of its end.
+pub fn bar_with(share: f64, interval: Option<(f64, f64)>) -> String {
+    let Some((low, high)) = interval else { return bar(share) };
+    let (low, high) = (100.0 * low.clamp(0.0, 1.0), 100.0 * high.clamp(0.0, 1.0));
+    format!(
+        "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <rect width=\"{:.2}\" height=\"10\"/><rect class=\"range\" x=\"{low:.2}\" y=\"4\" width=\"{:.2}\" height=\"2\"/></svg>",
+        100.0 * share.clamp(0.0, 1.0),
+        (high - low).max(0.5)
+    )
+}
+
+/// A mark at `value` with its interval, and a thin line at `base`, all shares of the width.
+pub fn interval(value: f64, range: Option<(f64, f64)>, base: Option<f64>) -> String {
+    let place = |x: f64| 100.0 * x.clamp(0.0, 1.0);
+    let mut out = String::from(
+        "<svg class=\"interval\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+    );
+    if let Some(base) = base {
+        let _ = write!(out, "<rect class=\"base\" x=\"{:.2}\" width=\".5\" height=\"10\"/>", place(base) - 0.25);
+    }
+    if let Some((low, high)) = range {
+        let (low, high) = (place(low), place(high));
+        let _ = write!(out, "<rect class=\"span\" x=\"{low:.2}\" y=\"4\" width=\"{:.2}\" height=\"2\"/>", high - low);
+    }
+    let _ =
+        write!(out, "<rect class=\"point\" x=\"{:.2}\" y=\"1\" width=\"1.4\" height=\"8\"/></svg>", place(value) - 0.7);
+    out
+}
+
+/// ROC curves with the diagonal of chance; `None` when nothing can be drawn.
+pub fn roc(curves: &[(&str, &[(f64, f64)])]) -> Option<String> {
+    if curves.iter().all(|c| c.1.is_empty()) {
+        return None;
+    }
+    let frame = Frame { x: (0.0, 1.0), y: (0.0, 1.0) };
+    let marks: Vec<(f64, String)> =
+        (0..=5).map(|i| (f64::from(i) / 5.0, format!("{:.1}", f64::from(i) / 5.0))).collect();
+    let mut body = frame.axes(&marks, &marks, "share of negatives taken for positives");
+    body += &frame.polyline([(0.0, 0.0), (1.0, 1.0)].into_iter(), "line ideal");
+    for (k, (_, points)) in curves.iter().enumerate() {
+        body += &frame.polyline(points.iter().copied(), &format!("line c{}", k % 6));
+    }
+    let names: Vec<&str> = curves.iter().map(|c| c.0).collect();
+    let desc = format!(
+        "Curves of {}; the dashed diagonal is chance. Vertical axis: share of positives found.",
+        names.join(", ")
+    );
+    Some(drawing("roc", "ROC curves", &desc, &body))
+}
+
 /// Relative gap (logarithmic) against seconds; `None` when nothing can be drawn.
 pub fn convergence(lines: &[TraceLine]) -> Option<String> {
     let usable = |line: &TraceLine| -> Vec<(f64, f64, usize)> {

@@ -61,6 +61,8 @@ fn example() -> ReportData {
             counts: vec![vec![70, 5], vec![3, 72]],
         }),
         alignment: None,
+        comparison: None,
+        tuning: None,
         warnings: vec!["<script>alert(1)</script>".into()],
     }
 }

@@ -1,0 +1,145 @@
+//! Methods that compete, with the settings each may choose from.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Grid;
+use crate::{
+    Error, Result,
+    data::Target,
+    methods::{MethodSpec, TrainSpec, catalogue},
+};
+
+/// A method with its settings. Where the grid has no C, [`crate::methods::prices`] are tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contender {
+    /// What the table calls it.
+    pub label: String,
+    /// The request, less what the grid decides.
+    pub spec: TrainSpec,
+    /// What the training part decides.
+    pub grid: Grid,
+}
+
+impl Contender {
+    /// Reads `name` or `name(v=0.5; C=1|10)`. A bare name has the settings of [`own_grid`].
+    pub fn parse(text: &str, base: &TrainSpec, common: &Grid) -> Result<Self> {
+        let (name, own) = match text.split_once('(') {
+            Some((name, rest)) => {
+                let Some(inner) = rest.strip_suffix(')') else {
+                    return Err(Error::param("methods", "closing bracket after the settings", format!("`{text}`")));
+                };
+                (name.trim(), Some(inner))
+            }
+            None => (text.trim(), None),
+        };
+        let method = MethodSpec::named(name)?;
+        let grid = match own {
+            Some(own) => Grid::parse(own, &method)?,
+            None => own_grid(name, &method),
+        };
+        let spec = TrainSpec { method, ..base.clone() };
+        let grid = grid.or(&common.clone());
+        grid.specs(&spec)?;
+        let label = text.split_whitespace().collect::<String>();
+        Ok(Self { label, spec, grid })
+    }
+}
+
+/// What a method may choose unless told otherwise, besides C.
+fn own_grid(name: &str, method: &MethodSpec) -> Grid {
+    let text = match name {
+        "gmkl" => "v=0.1|0.5|0.9",
+        "lp" => "p=1.5|2|4",
+        // Folds within folds within splits: three are enough to rank kernels.
+        "single" => "folds=3",
+        _ => "",
+    };
+    Grid::parse(text, method).unwrap_or_default()
+}
+
+/// The contenders of a list such as `all`, or `l1, gmkl(v=0.5), smkl`. Equal weights and the best single kernel always take part, first.
+pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) -> Result<Vec<Contender>> {
+    let mut names: Vec<String> = Vec::new();
+    for item in items(list) {
+        match item.as_str() {
+            "" => {}
+            "all" => {
+                // `lp` tries several p; the sparse end has a line of its own.
+                let known = catalogue().iter().map(|m| m.name).chain(["l1"]);
+                names.extend(known.filter(|n| suits(n, target)).map(String::from));
+            }
+            _ => names.push(item),
+        }
+    }
+    let is = |n: &String, base: &str| n.split('(').next() == Some(base);
+    for baseline in ["single", "uniform"] {
+        let place = names.iter().position(|n| is(n, baseline));
+        let name = place.map_or_else(|| baseline.to_string(), |at| names.remove(at));
+        names.insert(0, name);
+    }
+    let mut out: Vec<Contender> = Vec::new();
+    for name in names {
+        let contender = Contender::parse(&name, base, common)?;
+        if out.iter().all(|c| c.label != contender.label) {
+            out.push(contender);
+        }
+    }
+    Ok(out)
+}
+
+/// Can the method serve such a target at all?
+fn suits(name: &str, target: &Target) -> bool {
+    let binary = matches!(target, Target::Classes { names, .. } if names.len() == 2);
+    name != "vcmkl" || binary
+}
+
+/// Parts between commas that stand outside brackets.
+fn items(list: &str) -> Vec<String> {
+    let (mut out, mut depth) = (vec![String::new()], 0_i32);
+    for c in list.chars() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        match (c, out.last_mut()) {
+            (',', _) if depth == 0 => out.push(String::new()),
+            (c, Some(last)) => last.push(c),
+            _ => {}
+        }
+    }
+    out.into_iter().map(|item| item.trim().to_string()).collect()
+}
+
+/// One setting of every axis.
+#[must_use]
+pub(super) fn single_values(grid: &Grid, spec: &TrainSpec) -> Vec<(String, String)> {
+    let mut told = grid.describe(spec);
+    if !grid.has("C") {
+        told.insert(0, ("C".into(), super::grid::plain(&json!(spec.c))));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(list: &str, target: &Target) -> Vec<String> {
+        let all = contenders(list, &TrainSpec::default(), &Grid::default(), target).unwrap();
+        all.into_iter().map(|c| c.label).collect()
+    }
+
+    #[test]
+    fn baselines_always_take_part() {
+        let two = Target::classes(&["a", "b"]);
+        assert_eq!(
+            labels("gmkl(v=0.5; C=1|10), smkl(penalty=mf(0.5)|mkl)", &two)[..3],
+            ["uniform", "single", "gmkl(v=0.5;C=1|10)"]
+        );
+        assert_eq!(labels("single(folds=2), l1, l1", &two), ["uniform", "single(folds=2)", "l1"]);
+        let all = labels("all", &two);
+        assert!(catalogue().iter().all(|m| all.iter().any(|l| l == m.name)) && all.contains(&"l1".into()));
+        assert!(!labels("all", &Target::Values(vec![1.0])).contains(&"vcmkl".into()));
+        let wrong = contenders("gmk", &TrainSpec::default(), &Grid::default(), &two).unwrap_err().to_string();
+        assert!(wrong.contains("gmkl"), "{wrong}");
+        assert!(contenders("gmkl(v=0.5", &TrainSpec::default(), &Grid::default(), &two).is_err());
+    }
+}

@@ -1,0 +1,178 @@
+"""Several methods over the same splits: a frame, a verdict and a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from mercer import _input, _mercer, _params
+from mercer._gram import computed
+from mercer.kernels import Precomputed, to_parts, to_text
+
+if TYPE_CHECKING:
+    from mercer._frame import ComparisonFrame
+
+
+def compare(
+    X: Any,
+    y: Any,
+    methods: str | Sequence[str] = "all",
+    *,
+    kernels: Any = "auto",
+    grid: str = "",
+    repeats: int = 20,
+    train: float = 0.5,
+    folds: int | None = None,
+    inner_folds: int = 3,
+    time_ordered: bool = False,
+    groups: Any = None,
+    metric: str | None = None,
+    sample_weight: Any = None,
+    normalize: str | None = "multiplicative",
+    standardize: bool = True,
+    loss: str | None = None,
+    epsilon: float | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 500,
+    search_tol: float = 1e-2,
+    abandon: float | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> ComparisonFrame:
+    """Compares methods over repeated splits, every method choosing its parameters inside the training part.
+
+    Parameters
+    ----------
+    X : array (n, d), data frame, list of str, dict of views, or array (n, n, M) with ``kernels="precomputed"``
+    y : array (n,)
+        Classes (texts, booleans, or integers) or values.
+    methods : str or list of str, default="all"
+        Names as the program knows them, with settings of their own in brackets: ``["l1", "gmkl(v=0.5)", "smkl"]``.
+        Equal weights and the best single kernel always take part.
+    kernels : str, kernel object, function, or a list of these, default="auto"
+    grid : str, default=""
+        Settings all methods choose from, e.g. ``"C=0.1..1000"``; without C every method tries prices of its own.
+    repeats : int, default=20
+        Random splits, or times the whole cross-validation is done.
+    train : float, default=0.5
+        Share of the rows that a random split learns from.
+    folds : int or None, default=None
+        Cross-validation with so many folds instead of random splits.
+    inner_folds : int, default=3
+        Folds inside each training part.
+    time_ordered : bool, default=False
+        Rows are in the order of time: ``folds`` (or ``repeats``) splits that train on what came before.
+    groups : array (n,), optional
+        Rows of one group stay in one part of every split.
+    metric : str or None, default=None
+        accuracy, balanced_accuracy, auc, mcc, f1, macro_f1, micro_f1, log_loss, "cost(c1, c2)", rmse, mae, r2, nmse;
+        None is accuracy or rmse.
+    search_tol : float, default=1e-2
+        Tolerance of fits that only rank settings.
+    abandon : float or None, default=None
+        Give up settings that are so far below the best after a fold.
+    journal : path, optional
+        Finished runs are kept there, and an interrupted comparison goes on from them.
+    random_state : int, RandomState or None, default=None
+        Of splits and folds; None is 0.
+    verbose : int, default=0
+        A line per finished run on standard error.
+
+    Returns
+    -------
+    ComparisonFrame
+        A pandas data frame, one row per method; ``verdict``, ``runs()``, ``weights()``, ``tests()``, ``report(path)``
+        tell the rest.
+    """
+    try:
+        from mercer._frame import ComparisonFrame
+    except ImportError as e:
+        raise ImportError("compare() needs pandas: pip install pandas") from e
+    parts = to_parts(kernels)
+    ready = isinstance(kernels, Precomputed) or (isinstance(kernels, str) and kernels == "precomputed")
+    y = np.asarray(y)
+    if type_of_target(y) == "continuous":
+        answers = _input.Answers.numbers(y)
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
+        answers = _input.Answers.classes(codes, classes)
+    repeats = _params.count("repeats", repeats)
+    if time_ordered:
+        count = repeats if folds is None else _params.count("folds", folds)
+        splitting: dict[str, Any] = {"kind": "time", "folds": count}
+    elif folds is not None:
+        splitting = {"kind": "folds", "folds": _params.count("folds", folds), "repeats": repeats}
+    else:
+        splitting = {"kind": "random", "train": _params.number("train", train), "repeats": repeats}
+    losses = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared", None)
+    request: dict[str, Any] = {
+        "spec": {
+            "kernels": "auto" if ready or parts else to_text(kernels),
+            "normalize": _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none",
+            "standardize": _params.flag("standardize", standardize),
+            "loss": _params.choice("loss", loss, losses),
+            "epsilon": None if epsilon is None else _params.number("epsilon", epsilon),
+            "tol": _params.number("tol", tol),
+            "max_iter": _params.count("max_iter", max_iter),
+        },
+        "methods": methods if isinstance(methods, str) else ", ".join(methods),
+        "grid": grid,
+        "splitting": splitting,
+        "metric": metric,
+        "seed": _params.seed(random_state),
+        "folds": _params.count("inner_folds", inner_folds),
+        "search_tol": _params.number("search_tol", search_tol),
+        "abandon": None if abandon is None else _params.number("abandon", abandon),
+        "groups": None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel().tolist(),
+        "journal": None if journal is None else os.fspath(journal),
+    }
+    weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+    told: dict[str, Any] = {
+        "request": json.dumps(request),
+        "sample_weight": weight,
+        "n_threads": _params.n_threads(n_jobs),
+        "callback": _progress() if verbose else None,
+    }
+    rows: Any
+    if ready or parts:
+        values = computed(parts, X, X, n_jobs)[1] if parts else np.asarray(X, dtype=np.float64)
+        rows = _input.finite(_input.stack(values))
+        shape = f"{len(y)} rows, ready-made kernels"
+    else:
+        rows = _input.read_table(X)
+        shape = f"{rows.numbers.shape[0]} rows, {rows.numbers.shape[1] + len(rows.texts)} columns"
+    found = _mercer.compare(rows, answers, **told)
+    facts = [("data", shape), ("kernels", request["spec"]["kernels"])]
+    return ComparisonFrame.from_json(found, facts)
+
+
+def _progress() -> Callable[[str, float], None]:
+    began, state = time.monotonic(), {"left": 0, "done": 0}
+
+    def show(name: str, seconds: float) -> None:
+        if not name:
+            state["left"] = int(seconds)
+            return
+        state["done"] += 1
+        elapsed = time.monotonic() - began
+        text = f"[compare] {state['done']} of {state['left']} runs  {name}  {elapsed:.1f} s"
+        print(text, file=sys.stderr, flush=True)
+
+    return show
+
+
+def write_page(comparison: str, path: str | os.PathLike[str], facts: list[tuple[str, str]]) -> None:
+    """The HTML page of a comparison."""
+    title, command = "mercer: methods compared", "mercer.compare(X, y, ...)"
+    page = _mercer.comparison_page(comparison, title=title, command=command, data=facts)
+    Path(path).write_text(page, encoding="utf-8")

@@ -206,7 +206,7 @@ mod tests {
         let letters: Vec<char> = "ACDEFGHIKLMNPQRSTVWYX".chars().collect();
         let mut rng = Rng::new(5);
         let mut texts: Vec<String> =
-            (0..40).map(|i| (0..1 + i * 3).map(|_| letters[rng.below(letters.len())]).collect()).collect();
+            (0..40).map(|i| (0..=i * 3).map(|_| letters[rng.below(letters.len())]).collect()).collect();
         texts.push("W".repeat(3000));
         let all = Sequences::new("s", &texts).unwrap();
         for (scoring, open, extend) in

@@ -43,7 +43,8 @@ def values(
         columns, others = rows.columns, base.columns
         same_texts = rows.text_names() == base.text_names()
         same_columns = not columns or not others or columns == others
-        if base.numbers.shape[1] != rows.numbers.shape[1] or not same_columns or not same_texts:
+        width = [r.numbers.shape[1] + (r.sparse[0] if r.sparse else 0) for r in (rows, base)]
+        if width[0] != width[1] or not same_columns or not same_texts:
             raise ValueError(
                 "X and Z must have the same columns, got "
                 f"{columns or rows.numbers.shape} and {others or base.numbers.shape}"

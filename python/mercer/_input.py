@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import hstack, issparse
 from sklearn.utils import check_array, check_consistent_length, check_X_y
 from sklearn.utils.validation import validate_data
 
@@ -99,7 +99,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
     if _is_views(X) or _has_text(X):
         rows = _join(X) if _is_views(X) else _split(X)
         rows.numbers, y = check_X_y(
-            rows.numbers, y, estimator=estimator, **rules, **_TABLE, ensure_min_features=0 if rows.texts else 1
+            rows.numbers, y, estimator=estimator, **rules, **_TABLE, ensure_min_features=0 if rows.texts or rows.sparse else 1
         )
         names = [*(rows.columns or []), *rows.text_names()]
         estimator.n_features_in_ = len(names)
@@ -157,12 +157,16 @@ def read_features(estimator: Any, X: Any) -> Rows:
         kind = "views" if views else "a frame"
         expected = f"{kind} with columns {numbers}" + (f" and columns of text {wanted}" if wanted else "")
         raise ValueError(f"{expected} expected, got {columns}" + (f" and of text {list(given)}" if given else ""))
+    rows.texts = [(name, given[name]) for name in wanted]
+    if rows.sparse:
+        # The model finds its columns by name; a frame or an array has none that are sparse.
+        return rows
     place = {name: at for at, name in enumerate(columns)}
     rows.numbers = np.ascontiguousarray(rows.numbers[:, [place[name] for name in numbers]])
     at = {name: k for k, name in enumerate(numbers)}
     # Views may have come in another order.
     rows.views = [(view, at[columns[start]], at[columns[start]] + end - start) for view, start, end in rows.views]
-    rows.columns, rows.texts = numbers, [(name, given[name]) for name in wanted]
+    rows.columns = numbers
     return rows
 
 
@@ -210,24 +214,34 @@ def _grouped(X: Any) -> Any:
 
 def _sparse(X: Any) -> Rows:
     """No dense columns, and the entries that are not zero."""
+    return Rows(np.empty((X.shape[0], 0)), sparse=_entries(X))
+
+
+def _entries(X: Any) -> tuple[int, list[int], list[int], list[float]]:
     X = X.copy()
     X.sum_duplicates()
     X.sort_indices()
-    entries = (X.shape[1], X.indptr.tolist(), X.indices.tolist(), X.data.tolist())
-    return Rows(np.empty((X.shape[0], 0)), sparse=entries)
+    return X.shape[1], X.indptr.tolist(), X.indices.tolist(), X.data.tolist()
 
 
 def _join(views: Mapping[Any, Any]) -> Rows:
     """Views side by side; a column is named after its view and its own name or number, a view of texts after itself."""
     joined = Rows(np.empty((0, 0)))
-    blocks: list[np.ndarray] = []
+    blocks: list[Any] = []
     columns: list[str] = []
+    #: Sparse views, which stand after all others.
+    sparse: list[tuple[str, Any]] = []
     for view, block in views.items():
         if not isinstance(view, str) or not view:
             raise ValueError(f"names of views must be texts, got {view!r}")
         if isinstance(block, GramView):
             joined.grams.append(view)
             block = np.asarray(block.values)
+        if issparse(block):
+            block = check_array(block, input_name=f"view {view}", **_SPARSE)
+            sparse.append((view, block))
+            blocks.append(np.empty((block.shape[0], 0)))
+            continue
         if _has_text(block):
             split = _split(block)
             numbers, names = split.numbers, split.columns or []
@@ -252,6 +266,11 @@ def _join(views: Mapping[Any, Any]) -> Rows:
         raise ValueError("a dict of views needs at least one view")
     check_consistent_length(*blocks)
     joined.numbers, joined.columns = np.hstack(blocks), columns
+    for view, block in sparse:
+        joined.views.append((view, len(columns), len(columns) + block.shape[1]))
+        columns += [f"{view}.{j}" for j in range(1, block.shape[1] + 1)]
+    if sparse:
+        joined.sparse = _entries(hstack([block for _, block in sparse], format="csr"))
     return joined
 
 

@@ -146,3 +146,28 @@ def test_a_single_kernel_may_be_ready_made(rows):
     views = {"noise": np.random.default_rng(5).normal(size=(80, 2)), "k": GramView(mercer.gram(X, BANK)[:, :, 0])}
     clf = SingleKernelClassifier("precomputed(k); rbf(1) on view(noise)").fit(views, y)
     assert_array_equal(clf.kernel_weights_, [1, 0])
+
+
+def test_sparse_views_beside_dense_ones(tmp_path):
+    rng = np.random.default_rng(4)
+    words = sparse.random(90, 12, density=0.3, random_state=5, format="csr")
+    more = sparse.random(90, 5, density=0.4, random_state=6, format="coo")
+    age = rng.normal(size=(90, 2))
+    y = np.where(words.toarray()[:, 0] + age[:, 0] > 0.2, "yes", "no")
+    bank = "linear, rbf(1), poly(2) on view(words); rbf(1) on view(age); linear on view(more)"
+    train, test = slice(0, 60), slice(60, 90)
+    views = {"words": words[train], "age": age[train], "more": more.tocsr()[train]}
+    new = {"age": age[test], "more": more.tocsr()[test], "words": words[test]}
+    clf = GMKLClassifier(bank, C=10, standardize=False).fit(views, y[train])
+    dense = {name: block.toarray() if sparse.issparse(block) else block for name, block in views.items()}
+    twin = GMKLClassifier(bank, C=10, standardize=False).fit(dense, y[train])
+    assert clf.n_features_in_ == 19 and set(clf.feature_names_in_) == set(twin.feature_names_in_)
+    new_dense = {name: block.toarray() if sparse.issparse(block) else block for name, block in new.items()}
+    assert_allclose(clf.decision_function(new), twin.decision_function(new_dense), atol=2e-3)
+    clf.save(tmp_path / "m.mercer")
+    assert_array_equal(mercer.load(tmp_path / "m.mercer").decision_function(new), clf.decision_function(new))
+    assert_allclose(mercer.gram(views, "rbf(1) on view(words)"), mercer.gram(dense, "rbf(1) on view(words)"))
+    with pytest.raises(ValueError, match="columns"):
+        clf.predict({name: block for name, block in new.items() if name != "more"})
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clf.fit(views | {"more": more.tocsr()[:50]}, y[train])

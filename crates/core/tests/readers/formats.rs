@@ -54,8 +54,8 @@ fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
 #[test]
 fn sparse_rows_stay_within_a_budget() {
     let path = folder("libsvm_budget").join("d.svm");
-    let line = |i: usize| format!("1 {}:1 {}:2\n", i % 7 + 1, i % 5 + 8);
-    std::fs::write(&path, (0..1000).map(line).collect::<String>()).unwrap();
+    let line = |i: usize| format!("1 {}:1 {}:2", i % 7 + 1, i % 5 + 8);
+    std::fs::write(&path, (0..1000).map(line).collect::<Vec<_>>().join("\n")).unwrap();
     // 12 bytes an entry, 8 a row.
     let need = 1000 * (2 * 12 + 8) + 8;
     assert_eq!(data::read_within(&path, None, Some(need)).unwrap().n_rows(), 1000);

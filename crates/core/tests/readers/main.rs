@@ -163,9 +163,9 @@ fn gram_matrices_are_joined_on_ids() {
         let row = |i: &usize| order.iter().map(|j| value(*i, *j).to_string()).collect::<Vec<_>>().join(" ") + "\n";
         order.iter().map(row).collect()
     };
-    let names = |order: &[usize]| order.iter().map(|i| format!("p{i}")).collect::<Vec<_>>().join("\n") + "\n";
-    let label = |i: usize| format!("p{i},{}", if x[(i, 0)] > 0.0 { "u" } else { "v" });
-    write("labels.csv", &format!("id,y\n{}\n", (0..16).map(label).collect::<Vec<_>>().join("\n")));
+    let names = |order: &[usize]| order.iter().map(|i| format!("p{i}")).collect::<Vec<_>>().join("\n");
+    let labels: Vec<String> = (0..16).map(|i| format!("p{i},{}", if x[(i, 0)] > 0.0 { "u" } else { "v" })).collect();
+    write("labels.csv", &format!("id,y\n{}\n", labels.join("\n")));
     write("k.txt", &matrix(&order));
     write("names.txt", &names(&order));
     write(

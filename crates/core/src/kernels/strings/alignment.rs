@@ -42,16 +42,85 @@ impl Scoring {
     }
 }
 
+/// The letter after the amino acids stands for all others.
+const UNKNOWN: usize = 20;
+/// Landmarks that are aligned at once.
+const LANES: usize = 32;
+type Lanes = [i16; LANES];
+
 /// Scores of every sequence with every landmark, one row per sequence.
 pub fn scores(sequences: &Sequences, landmarks: &[String], scoring: Scoring, open: u32, extend: u32) -> Matrix {
-    let codes = |s: &str| -> Vec<Option<u32>> { s.chars().map(|c| Alphabet::Protein.code(c)).collect() };
-    let landmarks: Vec<Vec<Option<u32>>> = landmarks.iter().map(|s| codes(s)).collect();
+    let coded = |s: &str| -> Vec<Option<u32>> { s.chars().map(|c| Alphabet::Protein.code(c)).collect() };
+    let codes: Vec<Vec<Option<u32>>> = landmarks.iter().map(|s| coded(s)).collect();
+    // Landmarks of like length go together, so that little is filled up.
+    let mut order: Vec<usize> = (0..codes.len()).collect();
+    order.sort_by_key(|&l| codes[l].len());
+    let batches: Vec<(&[usize], Batch)> = order
+        .chunks(LANES)
+        .map(|some| (some, Batch::new(some.iter().map(|&l| codes[l].as_slice()), scoring)))
+        .collect();
+    let small = |cost: u32| i16::try_from(cost).unwrap_or(i16::MAX);
     let mut out = Matrix::zeros(sequences.len(), landmarks.len());
     out.data_mut().par_chunks_mut(landmarks.len().max(1)).enumerate().for_each(|(i, row)| {
-        let own = codes(sequences.get(i));
-        row.iter_mut().zip(&landmarks).for_each(|(o, z)| *o = f64::from(local(&own, z, scoring, open, extend)));
+        let own = coded(sequences.get(i));
+        for (some, batch) in &batches {
+            for (&l, score) in some.iter().zip(batch.local(&own, small(open), small(extend))) {
+                // Beyond 16 bits, one by one in 32.
+                let score =
+                    if score < i16::MAX { i32::from(score) } else { local(&own, &codes[l], scoring, open, extend) };
+                row[l] = f64::from(score);
+            }
+        }
     });
     out
+}
+
+/// Landmarks side by side: one step of the recurrences serves all of them.
+struct Batch {
+    columns: usize,
+    /// What a letter scores with the letters of column j: at letter · columns + j.
+    profiles: Vec<Lanes>,
+}
+
+impl Batch {
+    fn new<'a>(landmarks: impl Iterator<Item = &'a [Option<u32>]> + Clone, scoring: Scoring) -> Self {
+        let columns = landmarks.clone().map(<[_]>::len).max().unwrap_or(0);
+        // No alignment gains by going on into the filler.
+        let mut profiles = vec![[i16::MIN / 2; LANES]; (UNKNOWN + 1) * columns];
+        for (lane, z) in landmarks.enumerate() {
+            for letter in 0..=UNKNOWN {
+                let own = (letter < UNKNOWN).then_some(letter as u32);
+                for (j, &b) in z.iter().enumerate() {
+                    profiles[letter * columns + j][lane] = scoring.score(own, b) as i16;
+                }
+            }
+        }
+        Self { columns, profiles }
+    }
+
+    /// The best local alignment of `x` with each of them, by [`local`]'s recurrences; `i16::MAX` stands for that or more.
+    fn local(&self, x: &[Option<u32>], open: i16, extend: i16) -> Lanes {
+        let (mut best, mut gap): (Vec<Lanes>, Vec<Lanes>) =
+            (vec![[0; LANES]; self.columns], vec![[i16::MIN; LANES]; self.columns]);
+        let mut top: Lanes = [0; LANES];
+        for a in x {
+            let letter = a.map_or(UNKNOWN, |a| a as usize);
+            let profile = &self.profiles[letter * self.columns..][..self.columns];
+            let (mut diagonal, mut before, mut left): (Lanes, Lanes, Lanes) =
+                ([0; LANES], [0; LANES], [i16::MIN; LANES]);
+            for ((best, gap), profile) in best.iter_mut().zip(&mut gap).zip(profile) {
+                for l in 0..LANES {
+                    gap[l] = gap[l].saturating_sub(extend).max(best[l].saturating_sub(open));
+                    left[l] = left[l].saturating_sub(extend).max(before[l].saturating_sub(open));
+                    before[l] = diagonal[l].saturating_add(profile[l]).max(gap[l]).max(left[l]).max(0);
+                    diagonal[l] = best[l];
+                    best[l] = before[l];
+                    top[l] = top[l].max(before[l]);
+                }
+            }
+        }
+        top
+    }
 }
 
 /// The best local alignment of `x` and `z`.
@@ -125,3 +194,35 @@ const PAM50: [[i8; 20]; 20] = [
     [-11, -13, -12, -13,  -3, -12,  -6, -11,  -9,  -5, -10,  -7, -11, -10,  -1,  -4, -10, -12,  13,  -4], // W
     [ -6,  -3,  -9,  -7,   3, -11,  -2,  -5,  -8,  -5,  -8,  -3, -11,  -9,  -8,  -5,  -5,  -6,  -4,   9], // Y
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Rng;
+
+    /// Batches against pairs one by one; among them lengths from 1, unknown letters, more landmarks than lanes, and scores beyond 16 bits.
+    #[test]
+    fn batches_score_as_pairs_do() {
+        let letters: Vec<char> = "ACDEFGHIKLMNPQRSTVWYX".chars().collect();
+        let mut rng = Rng::new(5);
+        let mut texts: Vec<String> =
+            (0..40).map(|i| (0..=i * 3).map(|_| letters[rng.below(letters.len())]).collect()).collect();
+        texts.push("W".repeat(3000));
+        let all = Sequences::new("s", &texts).unwrap();
+        for (scoring, open, extend) in
+            [(Scoring::Blosum62, 11, 1), (Scoring::Pam50, 5, 2), (Scoring::Blosum62, 70_000, 3)]
+        {
+            let found = scores(&all, &texts, scoring, open, extend);
+            let codes: Vec<Vec<Option<u32>>> =
+                texts.iter().map(|t| t.chars().map(|c| Alphabet::Protein.code(c)).collect()).collect();
+            for (i, x) in codes.iter().enumerate() {
+                for (j, z) in codes.iter().enumerate() {
+                    let want = f64::from(local(x, z, scoring, open, extend));
+                    assert_eq!(found[(i, j)], want, "{scoring:?} {} {}", texts[i], texts[j]);
+                }
+            }
+        }
+        let last = texts.len() - 1;
+        assert_eq!(scores(&all, &texts, Scoring::Blosum62, 11, 1)[(last, last)], 33_000.0);
+    }
+}

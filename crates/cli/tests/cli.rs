@@ -435,6 +435,19 @@ fn verify_holds_on_the_training_rows_and_on_no_others() {
 }
 
 #[test]
+fn verify_knows_regions_gates_and_rules() {
+    let folder = Folder::new("verify_localized");
+    folder.write("train.csv", &circle(80, 1));
+    for method in ["clmkl", "hlmkl", "lmkl", "glmkl", "gsmkl", "vcmkl --rules 2", "vcmkl --rules 2 --solver am"] {
+        let fit =
+            format!("fit train.csv --target class --kernels 'rbf(1), linear on all' --method {method} -o m.mercer -q");
+        folder.run(&fit).exits(0);
+        let text = folder.run("verify m.mercer train.csv --target class").exits(0).out;
+        assert!(text.contains("verified: ") && !text.contains("NaN"), "{method}: {text}");
+    }
+}
+
+#[test]
 fn verify_needs_the_same_weights() {
     let folder = Folder::new("verify_weights");
     folder.write("train.csv", &wave(80, 3));

@@ -233,7 +233,7 @@ impl<'a> Program<'a> {
             let limit = RankLimit { tolerance: LEFT, max_rank: most.min(h.rows()) };
             let diagonal: Vec<f64> = (0..h.rows()).map(|i| h[(i, i)]).collect();
             let factor = Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(h.row(j)))?;
-            factors.push(factor.rows);
+            factors.push(factor.rows().into_owned());
         }
         let rank: usize = factors.iter().map(Matrix::cols).sum();
         if rank > most {

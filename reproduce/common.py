@@ -10,7 +10,7 @@ DATA = Path(os.environ.get("MERCER_DATA_DIR", Path(__file__).parents[1] / ".." /
 
 
 class Results:
-    """A got.csv, one row at a time. `keys` of its columns say what a row is about: rows that are there already are not made again.
+    """A got.csv, one row at a time. `keys` of its columns say what a row is about: rows that are there are not made again.
 
     To make them again, delete them (or the file).
     """

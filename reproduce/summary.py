@@ -1,7 +1,7 @@
 """The table of a got.csv beside its expected.csv: python reproduce/summary.py clmkl | glmkl | vcmkl.
 
-Means ± standard deviations over splits, their number in brackets; a star where ours differs from the paper's by more than two standard
-errors (ours, and the paper's where it gives a deviation, over the number of its splits).
+Means ± standard deviations over splits, their number in brackets; a star where ours differs from the paper's by more
+than two standard errors (ours, and the paper's where it gives a deviation, over the number of its splits).
 """
 
 import csv

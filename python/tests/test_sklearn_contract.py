@@ -23,7 +23,7 @@ ESTIMATORS = [Estimator() for Estimator in CLASSIFIERS + REGRESSORS]
 ESTIMATORS.append(GMKLClassifier(loss="logistic"))
 
 
-#: On random targets the objective of a gated ε-insensitive fit falls for thousands of steps, and it says so: few will do here.
+#: On random targets the objective of a gated ε-insensitive fit falls for thousands of steps; few will do here.
 UNENDING = LMKLRegressor
 CHECKED = [UNENDING(max_iter=50) if isinstance(estimator, UNENDING) else estimator for estimator in ESTIMATORS]
 

@@ -2,8 +2,8 @@
 
 python reproduce/clmkl/run.py [--repeats 20] [--sizes 50,100,200,400,800] [--minutes 60]
 
-Rows of got.csv are written as they come: one per method, size and repeat; those that are there already are kept. Needs the data
-folder (MERCER_DATA_DIR).
+Rows of got.csv are written as they come: one per method, size and repeat; those that are there already are kept. Needs
+the data folder (MERCER_DATA_DIR).
 """
 
 import argparse
@@ -89,7 +89,8 @@ def one_split(K, y, n, repeat, results):
         auc = roc_auc_score(y[test], best[1].decision_function(tests))
         chosen = f"C={best[1].C} evenness={getattr(best[1], 'evenness', None)}"
         seconds = f"{time.process_time() - began:.1f}"
-        results.add(n, repeat, name, f"{100 * auc:.3f}", chosen, f"{best[1].duality_gap_:.1e}", best[1].status_, seconds)
+        gap = f"{best[1].duality_gap_:.1e}"
+        results.add(n, repeat, name, f"{100 * auc:.3f}", chosen, gap, best[1].status_, seconds)
 
 
 def main():

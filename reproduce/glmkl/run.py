@@ -2,9 +2,10 @@
 
 python reproduce/glmkl/run.py [--repeats 10] [--rows 1000] [--sets heart,liver,...] [--minutes 60]
 
-80 % of the rows are for training, 20 % for testing. Parameters are chosen on training rows alone, by a quarter of them held out;
-then the fit is repeated on all. The width is half the mean squared distance of the feature, which is rbf(1) on a standardised
-column. Rows of got.csv are written as they come; those that are there already are kept. Needs the data folder (MERCER_DATA_DIR).
+80 % of the rows are for training, 20 % for testing. Parameters are chosen on training rows alone, by a quarter of them
+held out; then the fit is repeated on all. The width is half the mean squared distance of the feature, which is rbf(1) on
+a standardised column. Rows of got.csv are written as they come; those that are there already are kept. Needs the data
+folder (MERCER_DATA_DIR).
 """
 
 import argparse

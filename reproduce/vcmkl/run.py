@@ -1,9 +1,9 @@
 """Veto–consensus rules beside the tables of the paper.
 
-python reproduce/vcmkl/run.py [polygon pima table2 size] [--minutes 60] [--splits 5] [--sets Vowel,...], all parts by default.
+python reproduce/vcmkl/run.py [polygon pima table2 size] [--minutes 60] [--splits 5] [--sets Vowel,...]
 
-Writes got.csv beside this file, one line per number, as it goes; what is there already is not made again. Data sets are read from the
-folder that MERCER_DATA_DIR names.
+All parts by default. Writes got.csv beside this file, one line per number, as it goes; what is there already is not made
+again. Data sets are read from the folder that MERCER_DATA_DIR names.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def best(candidates, X, y, ratio):
 
 
 def choose_rules(kernels, X, y, ratio):
-    """Price, width and γ at one rule (linear: at three, as one linear rule says little), then the number of rules, one by one."""
+    """Price, width and γ at one rule (linear: at three, as one says little), then the number of rules, one by one."""
     gammas = (None, 1 / (1 + ratio))
     first = 3 if len(kernels) == 1 else 1
     prices = PRICES if len(X) < 500 else PRICES[: len(kernels) // 2 + 2]
@@ -209,7 +209,8 @@ def compare(table, setting, split, own, new, ratio):
         return chosen([one(C, 1 / (2 * (f * width) ** 2)) for C in PRICES for f in (0.25, 0.5, 1)])
 
     def boosts():
-        return chosen([weighted(lambda n=n: AdaBoostClassifier(n_estimators=n, random_state=0), ratio) for n in (50, 200)])
+        boost = lambda n: lambda: AdaBoostClassifier(n_estimators=n, random_state=0)  # noqa: E731
+        return chosen([weighted(boost(n), ratio) for n in (50, 200)])
 
     for method, make in {
         "l-VCMKL": lambda: chosen_rules(["linear"]),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{circle_fit, folder::Folder, wave};
+use crate::{circle, circle_fit, folder::Folder, wave};
 
 #[test]
 fn verify_holds_on_the_training_rows_and_on_no_others() {
@@ -55,4 +55,17 @@ fn verify_needs_the_same_weights() {
     folder.run("verify m.mercer train.csv --target y --weight-column weight").exits(0);
     let run = folder.run("verify m.mercer train.csv --target y").exits(1);
     assert!(run.out.contains("NOT VERIFIED") && run.out.contains("objective"), "{}", run.out);
+}
+
+#[test]
+fn verify_knows_regions_gates_and_rules() {
+    let folder = Folder::new("verify_localized");
+    folder.write("train.csv", &circle(80, 1));
+    for method in ["clmkl", "hlmkl", "lmkl", "glmkl", "gsmkl", "vcmkl --rules 2", "vcmkl --rules 2 --solver am"] {
+        let fit =
+            format!("fit train.csv --target class --kernels 'rbf(1), linear on all' --method {method} -o m.mercer -q");
+        folder.run(&fit).exits(0);
+        let text = folder.run("verify m.mercer train.csv --target class").exits(0).out;
+        assert!(text.contains("verified: ") && !text.contains("NaN"), "{method}: {text}");
+    }
 }

@@ -8,8 +8,10 @@ use super::{
     factor::RankLimit,
     impute::{Imputation, Imputed},
     packed::Packed,
+    panel,
     repair::repair,
     set::Stored,
+    share::share,
 };
 use crate::{
     Error, Result,
@@ -317,7 +319,7 @@ impl<'a> Assembly<'a> {
         let mut missing = Vec::new();
         for (item, factor) in batch.iter().zip(factors) {
             if let Some(Built { term: Stored::Factor(f), .. }) = &factor {
-                self.bytes += f.bytes();
+                self.bytes += weight(&[f]);
             } else {
                 missing.push(*item);
             }
@@ -349,6 +351,28 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
+    /// Puts the factors among these terms into bases that they share: those with most columns first, or in the order given.
+    fn share(&mut self, terms: &[usize], sort: bool) {
+        let mut wanted = vec![false; self.built.len()];
+        terms.iter().for_each(|&t| wanted[t] = true);
+        let mut factors: Vec<&mut Factor> = Vec::new();
+        for (built, _) in self.built.iter_mut().zip(wanted).filter(|(_, w)| *w) {
+            if let Some(Built { term: Stored::Factor(f), .. }) = built {
+                factors.push(f);
+            }
+        }
+        if sort {
+            factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
+        }
+        self.bytes -= weight(&factors.iter().map(|f| &**f).collect::<Vec<_>>());
+        share(factors, self.options.rank_tolerance);
+        let of = |t: &usize| match &self.built[*t] {
+            Some(Built { term: Stored::Factor(f), .. }) => Some(f),
+            _ => None,
+        };
+        self.bytes += weight(&terms.iter().filter_map(of).collect::<Vec<_>>());
+    }
+
     fn finish(self) -> GramSet {
         let mut set = GramSet {
             n: self.n,
@@ -366,6 +390,11 @@ impl<'a> Assembly<'a> {
         }
         set
     }
+}
+
+/// Bytes of factors with their bases.
+fn weight(factors: &[&Factor]) -> u64 {
+    factors.iter().map(|f| f.bytes()).sum::<u64>() + panel::basis_bytes(factors)
 }
 
 /// The lower triangle of pair numbers over one scope, mirrored.
@@ -467,6 +496,7 @@ impl GramSet {
                     None => assembly.add(&batch, &|_| None)?,
                 }
             }
+            assembly.share(members, true);
         }
         Ok(assembly.finish())
     }
@@ -511,6 +541,7 @@ impl GramSet {
                 _ => check::positive_semidefinite(k, &names[first + i]),
             })?;
         }
+        assembly.share(&(0..stack.terms).collect::<Vec<_>>(), false);
         Ok(assembly.finish())
     }
 }
@@ -524,11 +555,9 @@ fn probe(k: &Matrix, factor: &Factor, normalize: Normalize, name: &str) -> Resul
     let n = k.rows();
     let v: Vec<f64> = (0..n).map(|i| 2.0 * (0.5 + i as f64 * 0.618_033_988_749_895).fract() - 1.0).collect();
     let w = factor.project(&v);
-    let (mut stored, mut given): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    for i in 0..n {
-        stored.push(dot(factor.rows.row(i), &w));
-        given.push(dot(k.row(i), &v));
-    }
+    let mut stored = vec![0.0; n];
+    factor.times(&w, &mut stored);
+    let mut given: Vec<f64> = (0..n).map(|i| dot(k.row(i), &v)).collect();
     // `stored` is scaled; the best multiple of it must explain `given`.
     let ratio = dot(&given, &stored) / dot(&stored, &stored).max(f64::MIN_POSITIVE);
     let size = dot(&given, &given);

@@ -6,6 +6,9 @@
 //! A new point x has features φ(x) = L_PP⁻¹ k(P, x), P the pivots: the map that made the training rows. So a linear
 //! function ⟨w, φ(x)⟩ is Σ_{j∈P} c_j k(x_j, x) with L_PPᵀ c = w.
 
+use std::{borrow::Cow, sync::Arc};
+
+use super::panel;
 use crate::linalg::{Matrix, axpy, dot};
 
 /// How far a pivoted Cholesky goes.
@@ -26,12 +29,16 @@ enum Map {
     Monomials,
 }
 
-/// K ≈ L Lᵀ (normalised), L stored row after row.
+/// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// L.
-    pub rows: Matrix,
-    /// Certified trace of K − L Lᵀ, rounding included.
+    /// B, row after row.
+    basis: Arc<Matrix>,
+    /// R, a row per column of L; `None` is the identity.
+    coords: Option<Matrix>,
+    /// Rows of L at the pivots, where B is shared.
+    pivot_rows: Option<Matrix>,
+    /// Certified: aᵀKa ≤ ‖Lᵀa‖² + residual·‖a‖². The trace of K − L Lᵀ, and what sharing a basis and rounding add.
     pub residual: f64,
     map: Map,
     /// What centring subtracted from every row.
@@ -115,68 +122,144 @@ impl Factor {
         // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
         let rounding = (rank + 1) as f64 * f64::EPSILON * trace;
         let residual = left.iter().sum::<f64>() + rounding;
-        Some(Self { rows, residual, map: Map::Pivots(pivots), mean: None, divisor: 1.0 })
+        Some(Self::own(rows, residual, Map::Pivots(pivots)))
+    }
+
+    fn own(rows: Matrix, residual: f64, map: Map) -> Self {
+        let (basis, coords, pivot_rows) = (Arc::new(rows), None, None);
+        Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0 }
     }
 
     /// From exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
-        Self { rows, residual: 0.0, map: Map::Monomials, mean: None, divisor: 1.0 }
+        Self::own(rows, 0.0, Map::Monomials)
     }
 
-    /// Memory it takes.
+    /// Memory it takes beside its basis.
     pub fn bytes(&self) -> u64 {
-        size_of_val(self.rows.data()) as u64
+        [&self.coords, &self.pivot_rows].into_iter().flatten().map(|m| size_of_val(m.data()) as u64).sum()
     }
 
-    /// r.
+    /// n.
+    pub fn n(&self) -> usize {
+        self.basis.rows()
+    }
+
+    /// Columns of L.
     pub fn rank(&self) -> usize {
-        self.rows.cols()
+        self.coords.as_ref().map_or(self.basis.cols(), Matrix::rows)
+    }
+
+    /// B.
+    pub fn basis(&self) -> &Arc<Matrix> {
+        &self.basis
+    }
+
+    /// What tells B from other bases.
+    pub fn name(&self) -> usize {
+        Arc::as_ptr(&self.basis).addr()
+    }
+
+    /// R, where B is shared.
+    pub fn coords(&self) -> Option<&Matrix> {
+        self.coords.as_ref()
+    }
+
+    /// L.
+    pub fn rows(&self) -> Cow<'_, Matrix> {
+        match &self.coords {
+            None => Cow::Borrowed(&self.basis),
+            Some(r) => Cow::Owned(panel::times_transposed(&self.basis, r)),
+        }
+    }
+
+    /// Row i of L.
+    pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
+        let own = self.basis.row(i);
+        match &self.coords {
+            None => Cow::Borrowed(own),
+            Some(r) => Cow::Owned((0..r.rows()).map(|j| dot(r.row(j), own)).collect()),
+        }
+    }
+
+    /// The same factor in a basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
+    pub(super) fn move_into(&mut self, basis: &Arc<Matrix>, coords: Matrix, error: f64) {
+        if let Map::Pivots(pivots) = &self.map {
+            self.pivot_rows = Some(self.rows().select_rows(pivots));
+        }
+        // ‖Lᵀa‖² ≤ (‖(B Rᵀ)ᵀa‖ + error ‖a‖)².
+        let size = self.trace_of_square().sqrt();
+        self.residual += error * (2.0 * size + error);
+        (self.basis, self.coords) = (Arc::clone(basis), Some(coords));
+    }
+
+    /// ‖L‖², the trace of L Lᵀ.
+    pub fn trace_of_square(&self) -> f64 {
+        let rows = self.rows();
+        dot(rows.data(), rows.data())
     }
 
     /// Σ_j (L Lᵀ)_ij for every i.
     pub fn row_sums(&self) -> Vec<f64> {
-        let total = self.project(&vec![1.0; self.rows.rows()]);
-        (0..self.rows.rows()).map(|i| dot(self.rows.row(i), &total)).collect()
+        let mut out = vec![0.0; self.n()];
+        self.times(&self.project(&vec![1.0; self.n()]), &mut out);
+        out
     }
 
-    /// K ← K / divisor.
+    /// out = L w.
+    pub fn times(&self, w: &[f64], out: &mut [f64]) {
+        let mut inside = Vec::new();
+        let w = match &self.coords {
+            None => w,
+            Some(r) => {
+                inside.resize(r.cols(), 0.0);
+                w.iter().enumerate().for_each(|(j, w)| axpy(*w, r.row(j), &mut inside));
+                &inside
+            }
+        };
+        out.iter_mut().enumerate().for_each(|(i, o)| *o = dot(self.basis.row(i), w));
+    }
+
+    /// K ← K / divisor; only before the basis is shared.
     pub fn scale(&mut self, divisor: f64) {
         let root = divisor.sqrt();
-        self.rows.data_mut().iter_mut().for_each(|x| *x /= root);
+        Arc::make_mut(&mut self.basis).data_mut().iter_mut().for_each(|x| *x /= root);
         self.residual /= divisor;
         self.divisor *= divisor;
     }
 
-    /// K ← H K H.
+    /// K ← H K H; only before the basis is shared.
     pub fn center(&mut self) {
-        let n = self.rows.rows();
+        let n = self.n();
         let mut mean = self.project(&vec![1.0; n]);
         mean.iter_mut().for_each(|m| *m /= n as f64);
+        let rows = Arc::make_mut(&mut self.basis);
         for i in 0..n {
-            axpy(-1.0, &mean, self.rows.row_mut(i));
+            axpy(-1.0, &mean, rows.row_mut(i));
         }
         self.mean = Some(mean);
     }
 
-    /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own.
+    /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own. `basis` is diag(s) B.
     #[must_use]
-    pub fn scaled(&self, s: &[f64]) -> Self {
-        let mut rows = self.rows.clone();
-        for (i, s) in s.iter().enumerate() {
-            rows.row_mut(i).iter_mut().for_each(|x| *x *= s);
-        }
+    pub fn scaled(&self, s: &[f64], basis: Arc<Matrix>) -> Self {
         let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
-        let (map, mean) = (self.map.clone(), self.mean.clone());
-        Self { rows, residual: self.residual * largest, map, mean, divisor: self.divisor }
+        Self { basis, residual: self.residual * largest, pivot_rows: None, ..self.clone() }
+    }
+
+    /// The same with a basis of its own, as wide as L.
+    #[must_use]
+    pub fn scaled_alone(&self, s: &[f64]) -> Self {
+        Self { coords: None, ..self.scaled(s, Arc::new(self.rows().scale_rows(s))) }
     }
 
     /// Lᵀ a.
     pub fn project(&self, a: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.rank()];
-        for (i, &a) in a.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-            axpy(a, self.rows.row(i), &mut out);
+        let inside = project(&self.basis, a);
+        match &self.coords {
+            None => inside,
+            Some(r) => (0..r.rows()).map(|j| dot(r.row(j), &inside)).collect(),
         }
-        out
     }
 
     /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points.
@@ -190,7 +273,8 @@ impl Factor {
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {
-            let mut row = self.rows.row(pivots[j]).to_vec();
+            let mut row =
+                self.pivot_rows.as_ref().map_or_else(|| self.basis.row(pivots[j]), |rows| rows.row(j)).to_vec();
             if let Some(mean) = &self.mean {
                 axpy(1.0, mean, &mut row);
             }
@@ -201,6 +285,15 @@ impl Factor {
         w.iter_mut().for_each(|c| *c /= self.divisor);
         Extension { basis: Basis::Samples { index: pivots.clone(), coef: w }, offset }
     }
+}
+
+/// Bᵀ a.
+pub(super) fn project(basis: &Matrix, a: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; basis.cols()];
+    for (i, &a) in a.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+        axpy(a, basis.row(i), &mut out);
+    }
+    out
 }
 
 /// Pivots first cover the samples, removing a steady share of the trace each, then the residual falls faster than geometrically. If even a
@@ -231,7 +324,7 @@ mod tests {
             let limit = RankLimit { tolerance, max_rank: 60 };
             let mut l = Factor::pivoted(&f.diagonal(&x), limit, |j, out| f.row(x.row(j), &x, out)).unwrap();
             assert!(l.residual <= 1.01 * tolerance * 60.0);
-            let error = |i: usize, j: usize, l: &Factor| k[(i, j)] - dot(l.rows.row(i), l.rows.row(j));
+            let error = |i: usize, j: usize, l: &Factor| k[(i, j)] - dot(&l.row(i), &l.row(j));
             let trace: f64 = (0..60).map(|i| error(i, i, &l)).sum();
             assert!(trace <= l.residual && (0..60).all(|i| error(i, i, &l) >= -1e-14));
             l.scale(2.5);
@@ -243,7 +336,7 @@ mod tests {
             let Extension { basis: Basis::Samples { index, coef }, offset } = l.extension(&a) else { panic!() };
             for i in 0..60 {
                 let ours: f64 = index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
-                assert!((ours - dot(l.rows.row(i), &w)).abs() < 1e-8, "row {i}");
+                assert!((ours - dot(&l.row(i), &w)).abs() < 1e-8, "row {i}");
             }
         }
     }

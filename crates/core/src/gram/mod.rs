@@ -10,8 +10,10 @@ mod factor;
 mod impute;
 mod lanczos;
 mod packed;
+mod panel;
 mod repair;
 mod set;
+mod share;
 mod square;
 mod subset;
 
@@ -19,8 +21,9 @@ pub use alignment::{centred_norms, centred_products, target_products};
 pub use build::{Budget, BuildOptions, Storage, gram_block, human_bytes};
 pub use factor::{Basis, Extension, Factor};
 pub use lanczos::extreme_eigenvalues_of;
+pub use panel::LowRank;
+pub(crate) use panel::{EXACT, add as add_factors, basis_bytes};
 pub use set::GramSet;
-pub(crate) use set::add_factors;
 pub use square::Gram;
 pub use subset::Groups;
 
@@ -122,6 +125,6 @@ pub(crate) mod tests_support {
     pub fn full_factor(k: &Matrix) -> Matrix {
         let diagonal: Vec<f64> = (0..k.rows()).map(|i| k[(i, i)]).collect();
         let limit = RankLimit { tolerance: 1e-15, max_rank: k.rows() };
-        Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(k.row(j))).unwrap().rows
+        Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(k.row(j))).unwrap().rows().into_owned()
     }
 }

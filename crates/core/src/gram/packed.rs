@@ -2,7 +2,22 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{axpy, dot};
+use crate::linalg::{Wide, axpy, dot, wide};
+
+/// An action on numbers and stored cells, side by side.
+struct Each<'a, T, F>(&'a mut [f64], &'a [T], F);
+
+impl<T: Cell, F: Fn(&mut f64, f64)> Wide for Each<'_, T, F> {
+    type Out = ();
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // that is the point
+    fn run(self) {
+        for (o, x) in self.0.iter_mut().zip(self.1) {
+            self.2(o, x.to_f64());
+        }
+    }
+}
 
 /// Storage precision.
 pub trait Cell: Copy + Send + Sync + 'static {
@@ -98,9 +113,7 @@ impl<T: Cell> Packed<T> {
 
     /// out[..=i] += w · row i.
     pub fn add_row(&self, i: usize, w: f64, out: &mut [f64]) {
-        for (o, &v) in out.iter_mut().zip(self.row(i)) {
-            *o += w * v.to_f64();
-        }
+        wide(Each(out, self.row(i), |o: &mut f64, v: f64| *o += w * v));
     }
 
     /// The whole of row i, upper part gathered.
@@ -118,9 +131,7 @@ impl<T: Cell> Packed<T> {
         out.fill(0.0);
         let mut buffer = vec![0.0; self.n];
         for i in 0..self.n {
-            for (b, &x) in buffer.iter_mut().zip(self.row(i)) {
-                *b = x.to_f64();
-            }
+            wide(Each(&mut buffer, self.row(i), |b: &mut f64, x: f64| *b = x));
             out[i] += dot(&buffer[..=i], &v[..=i]);
             axpy(v[i], &buffer[..i], &mut out[..i]);
         }

@@ -6,16 +6,13 @@ use super::{
     Basis, Extension, Factor, Gram, GramSource,
     impute::Imputation,
     packed::{Cell, Packed},
+    panel,
 };
 use crate::{
     data::Missing,
     kernels::Normalizer,
-    linalg::{Matrix, axpy, dot, gemm_nt},
+    linalg::{Matrix, axpy, dot},
 };
-
-/// Rows of the combined matrix that one task fills; columns of factors gathered at a time.
-const ROWS: usize = 64;
-const DEPTH: usize = 256;
 
 /// One stored term.
 #[derive(Debug, Clone)]
@@ -64,14 +61,13 @@ impl GramSet {
 
     /// Bytes the terms take.
     pub fn bytes(&self) -> u64 {
-        self.terms
-            .iter()
-            .map(|t| match t {
-                Stored::Factor(f) => f.bytes(),
-                Stored::Dense(_) => Packed::<f64>::bytes(self.n),
-                Stored::DenseF32(_) => Packed::<f32>::bytes(self.n),
-            })
-            .sum()
+        let own = |t: &Stored| match t {
+            Stored::Factor(f) => f.bytes(),
+            Stored::Dense(_) => Packed::<f64>::bytes(self.n),
+            Stored::DenseF32(_) => Packed::<f32>::bytes(self.n),
+        };
+        let factors: Vec<&Factor> = (0..self.terms.len()).filter_map(|t| self.factor(t)).collect();
+        self.terms.iter().map(own).sum::<u64>() + panel::basis_bytes(&factors)
     }
 
     /// How the terms are stored, in words.
@@ -127,46 +123,6 @@ impl GramSet {
     }
 }
 
-/// out += Σ weight · L Lᵀ on the lower triangle, as few large products.
-pub(crate) fn add_factors(active: &[(f64, &Factor)], out: &mut Gram) {
-    let mut rest = active;
-    while !rest.is_empty() {
-        let mut depth = 0;
-        let take = rest.iter().take_while(|(_, f)| {
-            (depth == 0 || depth + f.rank() <= DEPTH) && {
-                depth += f.rank();
-                true
-            }
-        });
-        let (now, later) = rest.split_at(take.count());
-        rest = later;
-        add_panel(now, out);
-    }
-}
-
-fn add_panel(terms: &[(f64, &Factor)], out: &mut Gram) {
-    let (n, depth) = (out.n(), terms.iter().map(|(_, f)| f.rank()).sum::<usize>());
-    if depth == 0 {
-        return;
-    }
-    let mut plain = vec![0.0; n * depth];
-    let mut weighted = vec![0.0; n * depth];
-    plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(|(i, (plain, weighted))| {
-        let mut at = 0;
-        for (w, f) in terms {
-            for &x in f.rows.row(i) {
-                plain[at] = x;
-                weighted[at] = w * x;
-                at += 1;
-            }
-        }
-    });
-    out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
-        let (first, count) = (b * ROWS, rows.len() / n);
-        gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
-    });
-}
-
 /// out_i += weight · s_i · row_i · s on the lower triangle.
 fn accumulate_rows(
     n: usize,
@@ -198,9 +154,12 @@ impl GramSource for GramSet {
         match &self.terms[t] {
             Stored::Dense(k) => accumulate_rows(self.n, out, weight, scale, |i, w, row| k.add_row(i, w, row)),
             Stored::DenseF32(k) => accumulate_rows(self.n, out, weight, scale, |i, w, row| k.add_row(i, w, row)),
-            Stored::Factor(f) => accumulate_rows(self.n, out, weight, scale, |i, w, row| {
-                row.iter_mut().enumerate().for_each(|(j, o)| *o += w * dot(f.rows.row(i), f.rows.row(j)));
-            }),
+            Stored::Factor(f) => {
+                let rows = f.rows();
+                accumulate_rows(self.n, out, weight, scale, |i, w, row| {
+                    row.iter_mut().enumerate().for_each(|(j, o)| *o += w * dot(rows.row(i), rows.row(j)));
+                });
+            }
         }
     }
 
@@ -208,10 +167,7 @@ impl GramSource for GramSet {
         match &self.terms[t] {
             Stored::Dense(k) => k.apply(v, out),
             Stored::DenseF32(k) => k.apply(v, out),
-            Stored::Factor(f) => {
-                let w = f.project(v);
-                out.iter_mut().enumerate().for_each(|(i, o)| *o = dot(f.rows.row(i), &w));
-            }
+            Stored::Factor(f) => f.times(&f.project(v), out),
         }
     }
 
@@ -219,7 +175,7 @@ impl GramSource for GramSet {
         match &self.terms[t] {
             Stored::Dense(k) => k.full_row(i, out),
             Stored::DenseF32(k) => k.full_row(i, out),
-            Stored::Factor(f) => out.iter_mut().enumerate().for_each(|(j, o)| *o = dot(f.rows.row(i), f.rows.row(j))),
+            Stored::Factor(f) => f.times(&f.row(i), out),
         }
     }
 
@@ -244,14 +200,14 @@ impl GramSource for GramSet {
         });
         let active = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
         let factors: Vec<(f64, &Factor)> = active.filter_map(|(t, &w)| self.factor(t).map(|f| (w, f))).collect();
-        add_factors(&factors, &mut out);
+        panel::add(&factors, &mut out);
         out.mirror();
         out
     }
 
     fn trace(&self, t: usize) -> f64 {
         match &self.terms[t] {
-            Stored::Factor(f) => dot(f.rows.data(), f.rows.data()) + f.residual,
+            Stored::Factor(f) => f.trace_of_square() + f.residual,
             Stored::Dense(k) => k.trace(),
             Stored::DenseF32(k) => k.trace(),
         }
@@ -259,16 +215,12 @@ impl GramSource for GramSet {
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
         let support: Vec<usize> = (0..a.len()).filter(|&i| a[i] != 0.0).collect();
+        let factors: Vec<&Factor> = terms.iter().filter_map(|&t| self.factor(t)).collect();
+        let projected = panel::Projected::new(&factors, a);
         let form = |term: &Stored| match term {
             Stored::Dense(k) => quad_form(k, &support, a),
             Stored::DenseF32(k) => quad_form(k, &support, a),
-            Stored::Factor(f) => {
-                let mut w = vec![0.0; f.rank()];
-                for &i in &support {
-                    axpy(a[i], f.rows.row(i), &mut w);
-                }
-                dot(&w, &w)
-            }
+            Stored::Factor(f) => projected.sq_norm(f),
         };
         terms.par_iter().map(|&t| form(&self.terms[t]).max(0.0)).collect()
     }

@@ -1,6 +1,13 @@
 //! A dense row-major matrix of f64: the shape data travel in.
 
+use rayon::prelude::*;
+
+use super::{axpy, dot, vector::gemm};
 use crate::Error;
+
+/// Rows that are summed in one go, and columns of a product that one task fills.
+const RUN: usize = 512;
+const PANEL: usize = 96;
 
 /// Dense, row-major, `rows × cols`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,6 +59,68 @@ impl Matrix {
     /// All numbers, row after row, mutable.
     pub fn data_mut(&mut self) -> &mut [f64] {
         &mut self.data
+    }
+
+    /// self · w.
+    pub fn times(&self, w: &[f64]) -> Vec<f64> {
+        (0..self.rows).into_par_iter().with_min_len(64).map(|i| dot(self.row(i), w)).collect()
+    }
+
+    /// selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
+    pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
+        let part = |(rows, v): (&[f64], &[f64])| {
+            let mut out = vec![0.0; self.cols];
+            for (row, &v) in rows.chunks_exact(self.cols.max(1)).zip(v).filter(|(_, v)| **v != 0.0) {
+                axpy(v, row, &mut out);
+            }
+            out
+        };
+        let runs = self.data.par_chunks(RUN * self.cols.max(1)).zip(v.par_chunks(RUN));
+        let parts: Vec<Vec<f64>> = runs.map(part).collect();
+        let mut parts = parts.into_iter();
+        let mut out = parts.next().unwrap_or_else(|| vec![0.0; self.cols]);
+        parts.for_each(|p| axpy(1.0, &p, &mut out));
+        out
+    }
+
+    /// selfᵀ diag(w) self, the lower triangle.
+    #[must_use]
+    pub fn weighted_gram(&self, w: &[f64]) -> Self {
+        let cols = self.cols;
+        let mut out = Self::zeros(cols, cols);
+        out.data.par_chunks_mut(PANEL * cols.max(1)).enumerate().for_each(|(b, out)| {
+            let (first, width) = (b * PANEL, out.len() / cols);
+            let mut left = vec![0.0; RUN.min(self.rows) * width];
+            for (start, w) in w.chunks(RUN).enumerate().map(|(k, w)| (k * RUN, w)) {
+                for (k, (left, w)) in left.chunks_exact_mut(width).zip(w).enumerate() {
+                    let own = &self.row(start + k)[first..first + width];
+                    left.iter_mut().zip(own).for_each(|(l, x)| *l = w * x);
+                }
+                let shape = (width, w.len(), first + width);
+                gemm(shape, (&left, 1, width), (&self.data[start * cols..], cols, 1), (out, cols));
+            }
+        });
+        out
+    }
+
+    /// selfᵀ.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        let mut out = Self::zeros(self.cols, self.rows);
+        for i in 0..self.rows {
+            for (j, &x) in self.row(i).iter().enumerate() {
+                out.data[j * self.rows + i] = x;
+            }
+        }
+        out
+    }
+
+    /// diag(s) · self.
+    #[must_use]
+    pub fn scale_rows(&self, s: &[f64]) -> Self {
+        let mut out = self.clone();
+        s.iter().enumerate().for_each(|(i, s)| out.row_mut(i).iter_mut().for_each(|x| *x *= s));
+        out
     }
 
     /// Column `j`, copied.

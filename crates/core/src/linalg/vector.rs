@@ -1,13 +1,75 @@
-//! Vector primitives with a fixed order of summation: eight lanes, then the lanes in order.
+//! Vector primitives with a fixed order of summation: sixteen lanes, then the lanes in order. The same code is compiled for wider registers
+//! too and chosen at run time; nothing is fused, so every machine gets the same bits.
 
-const LANES: usize = 8;
+#![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
-fn lanes_sum(acc: [f64; LANES]) -> f64 {
-    ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7]))
+const LANES: usize = 16;
+/// Below this length a call into another variant costs more than it saves.
+const SHORT: usize = 32;
+
+/// Work that pays when registers are wide. `run`, and what it calls in its loops, must be inlined for that.
+pub trait Wide {
+    /// What comes out.
+    type Out;
+    /// Does it.
+    fn run(self) -> Self::Out;
 }
 
-/// Σ term(a_i, b_i), eight partial sums wide.
-#[inline]
+/// Runs `work` in code compiled for the widest registers that this machine has.
+#[inline(always)]
+pub fn wide<W: Wide>(work: W) -> W::Out {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just been seen to have it.
+        return unsafe { wide_avx2(work) };
+    }
+    work.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide_avx2<W: Wide>(work: W) -> W::Out {
+    work.run()
+}
+
+struct Sum<'a, T>(&'a [f64], &'a [f64], T);
+
+impl<T: Fn(f64, f64) -> f64> Wide for Sum<'_, T> {
+    type Out = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        lanes(self.0, self.1, self.2)
+    }
+}
+
+struct Add<'a>(f64, &'a [f64], &'a mut [f64]);
+
+impl Wide for Add<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (y, &x) in self.2.iter_mut().zip(self.1) {
+            *y += self.0 * x;
+        }
+    }
+}
+
+#[inline(always)]
+fn lanes_sum(mut acc: [f64; LANES]) -> f64 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for k in 0..width {
+            acc[k] += acc[k + width];
+        }
+        width /= 2;
+    }
+    acc[0]
+}
+
+/// Σ term(a_i, b_i), sixteen partial sums wide.
+#[inline(always)]
 fn lanes(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     let n = a.len().min(b.len());
     let mut acc = [0.0; LANES];
@@ -21,30 +83,34 @@ fn lanes(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     lanes_sum(acc) + a_tail.iter().zip(b_tail).map(|(&x, &z)| term(x, z)).sum::<f64>()
 }
 
+#[inline(always)]
+fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+    if a.len() < SHORT { lanes(a, b, term) } else { wide(Sum(a, b, term)) }
+}
+
 /// ⟨a, b⟩ over the shorter length.
 #[inline]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    lanes(a, b, |x, z| x * z)
+    sum(a, b, |x, z| x * z)
 }
 
 /// ‖a − b‖².
 #[inline]
 pub fn sq_distance(a: &[f64], b: &[f64]) -> f64 {
-    lanes(a, b, |x, z| (x - z) * (x - z))
+    sum(a, b, |x, z| (x - z) * (x - z))
 }
 
 /// ‖a − b‖₁.
 #[inline]
 pub fn l1_distance(a: &[f64], b: &[f64]) -> f64 {
-    lanes(a, b, |x, z| (x - z).abs())
+    sum(a, b, |x, z| (x - z).abs())
 }
 
 /// y ← y + w x.
 #[inline]
 pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y += w * x;
-    }
+    let work = Add(w, x, y);
+    if work.2.len() < SHORT { work.run() } else { wide(work) }
 }
 
 /// c ← c + a bᵀ for row-major a (m × k), b (n × k), c (m × n with row stride `c_stride`).
@@ -85,12 +151,14 @@ mod tests {
 
     #[test]
     fn primitives_match_the_obvious_loops() {
-        let a: Vec<f64> = (0..37).map(|i| f64::from(i).sin()).collect();
-        let b: Vec<f64> = (0..37).map(|i| f64::from(i * i % 11)).collect();
+        let a: Vec<f64> = (0..77).map(|i| f64::from(i).sin()).collect();
+        let b: Vec<f64> = (0..77).map(|i| f64::from(i * i % 11)).collect();
         let naive = |f: fn(f64, f64) -> f64| a.iter().zip(&b).map(|(&x, &z)| f(x, z)).sum::<f64>();
         assert!((dot(&a, &b) - naive(|x, z| x * z)).abs() < 1e-12);
         assert!((sq_distance(&a, &b) - naive(|x, z| (x - z).powi(2))).abs() < 1e-11);
         assert!((l1_distance(&a, &b) - naive(|x, z| (x - z).abs())).abs() < 1e-11);
+        // Both variants give the same bits.
+        assert_eq!(wide(Sum(&a, &b, |x, z| x * z)), lanes(&a, &b, |x, z| x * z));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Base kernels scaled by rows and columns, seen as terms of their own.
 
+use std::{collections::HashMap, sync::Arc};
+
 use crate::{
-    gram::{Budget, Factor, Gram, GramSource, add_factors},
+    gram::{Budget, Factor, Gram, GramSource, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -19,22 +21,28 @@ impl<'a> LocalizedGramSet<'a> {
     /// Every kernel in every region, region after region: term j·M + m is diag(c_j) K_m diag(c_j). `memberships` is samples × regions.
     pub fn cross(base: &'a dyn GramSource, memberships: &Matrix, room: Budget) -> Self {
         let (regions, kernels) = (memberships.cols(), base.n_terms());
-        let terms = (0..regions).flat_map(|j| (0..kernels).map(move |m| (m, j))).collect();
-        Self::new(base, columns(memberships), terms, room)
+        let terms: Vec<(usize, usize)> = (0..regions).flat_map(|j| (0..kernels).map(move |m| (m, j))).collect();
+        let scales = columns(memberships);
+        let found: Vec<&Factor> = (0..kernels).filter_map(|m| base.factor(m)).collect();
+        let fits = fits(regions as u64 * basis_bytes(&found), room);
+        // diag(s) B, once for the terms that share both.
+        let mut bases: HashMap<(usize, usize), Arc<Matrix>> = HashMap::new();
+        let scaled = |&(m, j): &(usize, usize)| {
+            let (f, s) = (base.factor(m).filter(|_| fits)?, &scales[j]);
+            let basis = bases.entry((f.name(), j)).or_insert_with(|| Arc::new(f.basis().scale_rows(s)));
+            Some(f.scaled(s, Arc::clone(basis)))
+        };
+        let factors = terms.iter().map(scaled).collect();
+        Self { base, scales, terms, factors }
     }
 
     /// Every kernel with its own gate: term m is diag(η_m) K_m diag(η_m). `gates` is samples × kernels.
     pub fn paired(base: &'a dyn GramSource, gates: &Matrix, room: Budget) -> Self {
-        let terms = (0..base.n_terms()).map(|m| (m, m)).collect();
-        Self::new(base, columns(gates), terms, room)
-    }
-
-    fn new(base: &'a dyn GramSource, scales: Vec<Vec<f64>>, terms: Vec<(usize, usize)>, room: Budget) -> Self {
-        let bytes: u64 = terms.iter().filter_map(|&(m, _)| base.factor(m)).map(Factor::bytes).sum();
-        // Copies of the factors are for speed: where they do not fit, terms are summed entry by entry.
-        let fits = bytes <= room.bytes / 2;
-        let scaled = |&(m, j): &(usize, usize)| base.factor(m).filter(|_| fits).map(|f| f.scaled(&scales[j]));
-        let factors = terms.iter().map(scaled).collect();
+        let (terms, scales) = ((0..base.n_terms()).map(|m| (m, m)).collect(), columns(gates));
+        let found = || (0..base.n_terms()).filter_map(|m| base.factor(m));
+        let fits = fits(found().map(|f| 8 * (f.n() * f.rank()) as u64).sum(), room);
+        let scaled = |m: usize| base.factor(m).filter(|_| fits).map(|f| f.scaled_alone(&scales[m]));
+        let factors = (0..base.n_terms()).map(scaled).collect();
         Self { base, scales, terms, factors }
     }
 
@@ -42,6 +50,11 @@ impl<'a> LocalizedGramSet<'a> {
     fn scaled(&self, t: usize, v: &[f64]) -> Vec<f64> {
         self.scales[self.terms[t].1].iter().zip(v).map(|(s, v)| s * v).collect()
     }
+}
+
+/// Copies of factors are for speed: where they do not fit, terms are summed entry by entry.
+fn fits(bytes: u64, room: Budget) -> bool {
+    bytes <= room.bytes / 2
 }
 
 fn columns(m: &Matrix) -> Vec<Vec<f64>> {

@@ -1,11 +1,14 @@
 //! The combined kernel a machine works on: a matrix with both triangles, or a factor where a matrix would not fit.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
+use super::Machine;
 use crate::{
     Result,
-    gram::{Budget, Factor, Gram, GramSource},
-    linalg::{Matrix, axpy, dot},
+    gram::{Budget, EXACT, Factor, Gram, GramSource, LowRank},
+    linalg::{Matrix, dot},
 };
 
 /// Σ θ_m K_m.
@@ -15,28 +18,26 @@ pub enum Combined {
     Dense(Gram),
     /// F with K = F Fᵀ.
     Factor(Matrix),
+    /// Σ B W Bᵀ, for machines that need no more than products.
+    Bases(LowRank),
 }
 
 impl Combined {
-    /// Σ θ_t K_t: a matrix where it fits `room`, else the factor [√θ_t L_t], which exists if every active term has one. A factor
-    /// with few columns is taken even where the matrix fits, if the machine says so.
-    pub fn new(grams: &dyn GramSource, weights: &[f64], room: Budget, small_factor: bool) -> Result<Self> {
+    /// Σ θ_t K_t: a matrix where it fits `room`, else in the bases of its terms, if every active term has one. Bases with few columns are
+    /// taken even where the matrix fits, if the machine likes them.
+    pub fn new(grams: &dyn GramSource, weights: &[f64], room: Budget, machine: &dyn Machine) -> Result<Self> {
         let n = grams.n_samples();
         let active = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
-        let rank: Option<usize> = active().map(|(t, _)| grams.factor(t).map(Factor::rank)).sum();
+        let factors: Option<Vec<(f64, &Factor)>> = active().map(|(t, w)| grams.factor(t).map(|f| (*w, f))).collect();
         let matrix_bytes = 8 * n as u64 * n as u64;
-        match rank {
-            Some(rank) if (small_factor && 2 * rank < n) || matrix_bytes > room.bytes => {
-                room.check("the combined factor", 8 * n as u64 * rank as u64, "raise the budget or use fewer kernels")?;
-                let mut out = Matrix::zeros(n, rank);
-                out.data_mut().par_chunks_mut(rank.max(1)).enumerate().for_each(|(i, mut row)| {
-                    for (f, w) in active().filter_map(|(t, w)| grams.factor(t).map(|f| (f, w.sqrt()))) {
-                        let (head, tail) = row.split_at_mut(f.rank());
-                        head.iter_mut().zip(f.rows.row(i)).for_each(|(o, x)| *o = w * x);
-                        row = tail;
-                    }
-                });
-                Ok(Self::Factor(out))
+        match factors.filter(|f| !f.is_empty()).map(|f| LowRank::new(&f)) {
+            Some(sum) if machine.likes_factor(n, sum.rank()) || matrix_bytes > room.bytes => {
+                if machine.solves_in_bases(n) {
+                    return Ok(Self::Bases(sum));
+                }
+                let bytes = 8 * n as u64 * sum.rank() as u64;
+                room.check("the combined factor", bytes, "raise the budget or use fewer kernels")?;
+                Ok(Self::Factor(sum.thin(EXACT)))
             }
             _ => {
                 let remedy =
@@ -52,6 +53,7 @@ impl Combined {
         match self {
             Self::Dense(k) => k.n(),
             Self::Factor(f) => f.rows(),
+            Self::Bases(k) => k.n(),
         }
     }
 
@@ -61,6 +63,7 @@ impl Combined {
         match self {
             Self::Dense(k) => Self::Dense(k.select(index)),
             Self::Factor(f) => Self::Factor(f.select_rows(index)),
+            Self::Bases(k) => Self::Bases(k.select(index)),
         }
     }
 
@@ -68,13 +71,8 @@ impl Combined {
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
         match self {
             Self::Dense(k) => k.times(v),
-            Self::Factor(f) => {
-                let mut w = vec![0.0; f.cols()];
-                for (i, &v) in v.iter().enumerate().filter(|(_, v)| **v != 0.0) {
-                    axpy(v, f.row(i), &mut w);
-                }
-                (0..f.rows()).into_par_iter().with_min_len(64).map(|i| dot(f.row(i), &w)).collect()
-            }
+            Self::Factor(f) => f.times(&f.transposed_times(v)),
+            Self::Bases(k) => k.times(v),
         }
     }
 
@@ -83,6 +81,15 @@ impl Combined {
         match self {
             Self::Dense(k) => (0..k.n()).map(|i| k.row(i)[i]).collect(),
             Self::Factor(f) => (0..f.rows()).map(|i| dot(f.row(i), f.row(i))).collect(),
+            Self::Bases(k) => Self::Factor(k.thin(EXACT)).diagonal(),
+        }
+    }
+
+    /// As one factor, in which a share of the trace may be left out: a matrix stays what it is.
+    pub(super) fn thinned(&self, tolerance: f64) -> Cow<'_, Self> {
+        match self {
+            Self::Bases(k) => Cow::Owned(Self::Factor(k.thin(tolerance))),
+            _ => Cow::Borrowed(self),
         }
     }
 }

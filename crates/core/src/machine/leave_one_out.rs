@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::{Combined, Solution, Task};
-use crate::{Error, Result, linalg::dot};
+use crate::{Error, Result, gram::EXACT, linalg::dot};
 
 /// The ρ for which the estimate is a bound; ρ = 1 is the usual approximation, smaller and without a proof for machines with a bias.
 pub const PROVEN_RHO: f64 = 2.0;
@@ -27,10 +27,12 @@ pub fn xi_alpha(kernel: &Combined, task: &Task<'_>, solution: &Solution, rho: f6
 
 /// R² = max over i, j of K_ii − K_ij.
 fn widest(kernel: &Combined) -> f64 {
+    let kernel = &*kernel.thinned(EXACT);
     let spread = |own: f64, row: &mut dyn Iterator<Item = f64>| own - row.fold(f64::INFINITY, f64::min);
     let of = |i: usize| match kernel {
         Combined::Dense(k) => spread(k.row(i)[i], &mut k.row(i).iter().copied()),
         Combined::Factor(f) => spread(dot(f.row(i), f.row(i)), &mut (0..f.rows()).map(|j| dot(f.row(i), f.row(j)))),
+        Combined::Bases(_) => 0.0,
     };
     (0..kernel.n()).into_par_iter().map(of).reduce(|| 0.0, f64::max)
 }

@@ -4,6 +4,7 @@
 //! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval. Without an intercept b = 0 and the sum is free.
 //! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
 
+mod interior;
 mod kernel;
 mod leave_one_out;
 mod newton;
@@ -100,8 +101,11 @@ impl Stop {
 
 /// Solves the problem above for one kernel.
 pub trait Machine: Sync {
-    /// Is a factor with few columns better than the matrix, even where both fit?
-    fn likes_small_factors(&self) -> bool {
+    /// Is a factor with `rank` columns better than the matrix of `n` rows, even where both fit?
+    fn likes_factor(&self, n: usize, rank: usize) -> bool;
+
+    /// Are products with a kernel of `n` rows that is known in its bases all it needs?
+    fn solves_in_bases(&self, _n: usize) -> bool {
         false
     }
 
@@ -124,16 +128,21 @@ pub fn curvature(
     columns: &Matrix,
     limit: usize,
 ) -> Result<Option<Matrix>> {
+    let kernel = &*kernel.thinned(MODEL);
     let diagonal = kernel.diagonal();
     let size = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
     // Free multipliers get a weight that is as good as infinite.
     let weight: Vec<f64> = give.iter().map(|w| w.min(FREE / size.max(f64::MIN_POSITIVE))).collect();
-    if weight.iter().filter(|w| **w > 0.0).count() > limit {
+    let moving = weight.iter().filter(|w| **w > 0.0).count();
+    let size = if let Combined::Factor(f) = kernel { moving.min(f.cols()) } else { moving };
+    if size > limit {
         return Ok(None);
     }
     Ok(Some(System::new(kernel, &weight)?.quadratic(columns, intercept)))
 }
 
+/// Share of the trace that a model of the objective can do without.
+const MODEL: f64 = 1e-4;
 /// Weight of a free multiplier, in units of the inverse kernel.
 const FREE: f64 = 1e8;
 

@@ -28,8 +28,8 @@ pub struct Newton<L> {
 }
 
 impl<L: SmoothLoss> Machine for Newton<L> {
-    fn likes_small_factors(&self) -> bool {
-        true
+    fn likes_factor(&self, n: usize, rank: usize) -> bool {
+        2 * rank < n
     }
 
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {

@@ -10,8 +10,8 @@ use crate::Result;
 pub struct Ridge;
 
 impl Machine for Ridge {
-    fn likes_small_factors(&self) -> bool {
-        true
+    fn likes_factor(&self, n: usize, rank: usize) -> bool {
+        2 * rank < n
     }
 
     fn solve(&self, kernel: &Combined, task: &Task<'_>, _: Option<&[f64]>, _: Stop) -> Result<Solution> {

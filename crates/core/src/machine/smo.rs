@@ -7,17 +7,26 @@
 //! pair that promises the largest decrease.
 //! Shrinking: variables that sit firmly at a bound or kink leave, the rest is solved on a compacted copy, then all are checked again.
 
+#![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
+
 use super::{
-    Combined, Machine, Solution, Stop, Task,
+    Combined, Machine, Solution, Stop, Task, interior,
     kernel::{DenseRows, FactorRows, Rows},
 };
-use crate::{Result, linalg::axpy};
+use crate::{
+    Result,
+    gram::EXACT,
+    linalg::{Wide, axpy, wide},
+};
 
 /// Working width of the scans.
 const LANES: usize = 8;
 const CHUNK: usize = 16 * LANES;
 /// Below this size compacting costs more than it saves.
 const MIN_SHRINK: usize = 300;
+
+/// From this many rows on a thin factor is solved by an interior point, in time linear in them.
+const MIN_INTERIOR: usize = 2000;
 
 /// SMO with `kink` = ε.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +36,20 @@ pub struct Smo {
 }
 
 impl Machine for Smo {
+    fn likes_factor(&self, n: usize, rank: usize) -> bool {
+        self.solves_in_bases(n) && 2 * rank < n
+    }
+
+    fn solves_in_bases(&self, n: usize) -> bool {
+        n >= MIN_INTERIOR
+    }
+
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {
         match kernel {
+            Combined::Bases(_) if self.solves_in_bases(task.y.len()) => {
+                interior::solve(kernel, task, self.kink, start, stop)
+            }
+            Combined::Bases(_) => self.solve(&kernel.thinned(EXACT), task, start, stop),
             Combined::Dense(k) => Ok(self.run(kernel, DenseRows::Borrowed(k), task, start, stop)),
             Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop)),
         }
@@ -139,14 +160,11 @@ impl State {
 
     /// At most `patience` steps; true when optimal to `tolerance` (or out of steps).
     fn steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
-        if self.paired {
-            self.pair_steps(rows, tolerance, patience, steps_left)
-        } else {
-            self.free_steps(rows, tolerance, patience, steps_left)
-        }
+        wide(Steps(self, rows, tolerance, patience, steps_left))
     }
 
     /// Pairs that keep Σ a_i.
+    #[inline(always)]
     fn pair_steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
         let (mut i, mut lowest) = self.lowest_up();
         for _ in 0..patience {
@@ -172,6 +190,7 @@ impl State {
 
     /// Without the constraint: the variable that gains most moves alone, or against the partner with which it gains more. Such pairs are
     /// not needed, but they keep the sum of all multipliers, along which kernels are steep: several times faster at high prices.
+    #[inline(always)]
     fn free_steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
         for _ in 0..patience {
             let (i, violation) = self.best_single();
@@ -206,6 +225,7 @@ impl State {
     }
 
     /// The variable that gains most from moving alone, and the largest violation of all.
+    #[inline(always)]
     fn best_single(&self) -> (usize, f64) {
         let n = self.gradient.len();
         let (g, up, down, d) = (&self.gradient[..n], &self.up[..n], &self.down[..n], &self.diagonal[..n]);
@@ -220,6 +240,7 @@ impl State {
     }
 
     /// argmin of g + up: the variable that gains most from growing.
+    #[inline(always)]
     fn lowest_up(&mut self) -> (usize, f64) {
         let up = &self.up;
         argmin_by_chunks(self.gradient.len(), |k| self.gradient[k] + up[k])
@@ -227,6 +248,7 @@ impl State {
 
     /// [Fan2005] WSS 2: the partner whose pair with i promises the largest decrease (rate_j − own)² / (K_ii + K_jj − 2 K_ij), where `own` is
     /// the slope along i's move and −rate_k the slope along the opposite move of k. Returns it, the largest rate and the promise.
+    #[inline(always)]
     fn best_partner(&self, i: usize, own: f64, row: &[f64], rate: impl Fn(usize) -> f64) -> (usize, f64, f64) {
         let n = self.gradient.len();
         let (diagonal, flat, d, row) = (self.diagonal[i], self.flat, &self.diagonal[..n], &row[..n]);
@@ -299,6 +321,7 @@ impl State {
     }
 
     /// g += step (K_i − K_j) and, in the same pass, the next argmin of g + up.
+    #[inline(always)]
     fn update_gradient(&mut self, step: f64, row_i: &[f64], row_j: &[f64]) -> (usize, f64) {
         let n = self.gradient.len();
         let (g, up, ri, rj) = (&mut self.gradient[..n], &self.up[..n], &row_i[..n], &row_j[..n]);
@@ -352,15 +375,32 @@ impl State {
     }
 }
 
+/// What [`State::steps`] does.
+struct Steps<'a, R>(&'a mut State, &'a mut R, f64, usize, &'a mut usize);
+
+impl<R: Rows> Wide for Steps<'_, R> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Self(state, rows, tolerance, patience, steps_left) = self;
+        if state.paired {
+            state.pair_steps(rows, tolerance, patience, steps_left)
+        } else {
+            state.free_steps(rows, tolerance, patience, steps_left)
+        }
+    }
+}
+
 /// Twice the decrease that a line of this slope and curvature promises, 0 uphill.
-#[inline]
+#[inline(always)]
 fn promise(slope: f64, curvature: f64, flat: f64) -> f64 {
     let curvature = if curvature > flat { curvature } else { flat };
     if slope < 0.0 { slope * slope / curvature } else { 0.0 }
 }
 
 /// argmin of value(k) over 0..n, each k visited once and in order inside its lane; ties go to the lowest k.
-#[inline]
+#[inline(always)]
 fn argmin_by_chunks(n: usize, mut value: impl FnMut(usize) -> f64) -> (usize, f64) {
     let mut best = (0, f64::INFINITY);
     let mut values = [0.0; CHUNK];

@@ -9,20 +9,21 @@ use rayon::prelude::*;
 
 use super::Combined;
 use crate::{
-    Result,
+    Error, Result,
     linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
 };
 
 /// The system, factored.
 pub(super) struct System<'a> {
     kernel: &'a Combined,
+    n: usize,
     /// Rows with a positive weight, and √w there.
     rows: Vec<usize>,
     root: Vec<f64>,
     /// I + W½ K W½, or I + FᵀWF.
     factored: Cholesky,
-    /// W½ F if the second form was taken.
-    scaled: Option<Matrix>,
+    /// Was the second form taken?
+    across: bool,
 }
 
 const WHAT: &str = "the system I + W½KW½";
@@ -32,7 +33,7 @@ impl<'a> System<'a> {
         let rows: Vec<usize> = (0..weight.len()).filter(|&i| weight[i] > 0.0).collect();
         let root: Vec<f64> = rows.iter().map(|&i| weight[i].sqrt()).collect();
         let m = rows.len();
-        let (mut inner, scaled) = match kernel {
+        let (mut inner, across) = match kernel {
             Combined::Dense(k) => {
                 let mut inner = Matrix::zeros(m, m);
                 inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
@@ -40,22 +41,18 @@ impl<'a> System<'a> {
                     // The factorisation reads the lower triangle only.
                     (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
                 });
-                (inner, None)
+                (inner, false)
             }
+            Combined::Bases(_) => return Err(Error::numerical(WHAT, "the kernel is not in one piece")),
+            Combined::Factor(f) if f.cols() < m => (f.weighted_gram(weight), true),
             Combined::Factor(f) => {
                 let mut scaled = f.select_rows(&rows);
                 (0..m).for_each(|p| scaled.row_mut(p).iter_mut().for_each(|x| *x *= root[p]));
-                if f.cols() < m {
-                    let mut across = Matrix::zeros(f.cols(), m);
-                    (0..m).for_each(|p| scaled.row(p).iter().enumerate().for_each(|(j, x)| across[(j, p)] = *x));
-                    (gram(&across), Some(scaled))
-                } else {
-                    (gram(&scaled), None)
-                }
+                (gram(&scaled), false)
             }
         };
         (0..inner.rows()).for_each(|p| inner[(p, p)] += 1.0);
-        Ok(Self { kernel, rows, root, factored: Cholesky::new(inner, WHAT)?, scaled })
+        Ok(Self { kernel, n: weight.len(), rows, root, factored: Cholesky::new(inner, WHAT)?, across })
     }
 
     /// x and b; `sum` is s, `None` where there is no b (which is then 0).
@@ -92,12 +89,11 @@ impl<'a> System<'a> {
     /// t and u with tᵀt' − uᵀu' = zᵀ (K + D)⁻¹ z' for any two z.
     fn whiten(&self, z: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut t: Vec<f64> = self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
-        let Some(f) = &self.scaled else {
+        let Some(f) = self.factor() else {
             self.factored.solve_lower(&mut t);
             return (t, Vec::new());
         };
-        let mut w = vec![0.0; f.cols()];
-        t.iter().enumerate().for_each(|(p, &t)| axpy(t, f.row(p), &mut w));
+        let mut w = f.transposed_times(&self.spread(&t));
         self.factored.solve_lower(&mut w);
         (t, w)
     }
@@ -117,16 +113,29 @@ impl<'a> System<'a> {
     fn invert_once(&self, z: &[f64]) -> Vec<f64> {
         // W½ z on the rows in use.
         let mut t: Vec<f64> = self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
-        match &self.scaled {
+        match self.factor() {
             None => self.factored.solve(&mut t),
             Some(f) => {
-                let mut w = vec![0.0; f.cols()];
-                t.iter().enumerate().for_each(|(p, &t)| axpy(t, f.row(p), &mut w));
+                let mut w = f.transposed_times(&self.spread(&t));
                 self.factored.solve(&mut w);
-                t.iter_mut().enumerate().for_each(|(p, t)| *t -= dot(f.row(p), &w));
+                let back = f.times(&w);
+                t.iter_mut().zip(&self.rows).zip(&self.root).for_each(|((t, &i), root)| *t -= root * back[i]);
             }
         }
-        let mut x = vec![0.0; z.len()];
+        self.spread(&t)
+    }
+
+    /// F, where the second form was taken.
+    fn factor(&self) -> Option<&Matrix> {
+        match self.kernel {
+            Combined::Factor(f) if self.across => Some(f),
+            _ => None,
+        }
+    }
+
+    /// W½ t on all rows.
+    fn spread(&self, t: &[f64]) -> Vec<f64> {
+        let mut x = vec![0.0; self.n];
         self.rows.iter().zip(&self.root).zip(t).for_each(|((&i, root), t)| x[i] = root * t);
         x
     }

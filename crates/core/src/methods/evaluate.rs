@@ -299,7 +299,7 @@ pub fn solve_at(
     start: Option<&[Vec<f64>]>,
     stop: Stop,
 ) -> Result<(Vec<Solution>, Combined)> {
-    let kernel = Combined::new(grams, theta, p.room, p.machine.likes_small_factors())?;
+    let kernel = Combined::new(grams, theta, p.room, p.machine)?;
     let solve = |k: usize| {
         let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
         match part.rows {

@@ -40,10 +40,10 @@ impl Prepared {
         if model.machines.len() != tasks.len() || model.n_samples != n {
             return Err(Error::param("model", "one fitted to this request on these rows", "another"));
         }
-        let small_factor = fitting.machine().likes_small_factors();
+        let solver = fitting.machine();
         let room = Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) };
         let estimate = |(part, machine): (&Part<'_>, &Machine)| {
-            let kernel = Combined::new(&self.grams, &machine.weights, room, small_factor)?;
+            let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver)?;
             let mut a = vec![0.0; n];
             for (row, coef) in machine.support.iter().zip(&machine.dual_coef) {
                 a[self.samples.kept.partition_point(|kept| kept < row)] = *coef;

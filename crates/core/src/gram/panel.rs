@@ -1,0 +1,272 @@
+//! Sums of low-rank terms: few large products, and one small matrix per basis that several terms share.
+//!
+//! Terms L_m = B R_mᵀ in one basis add up to Σ w_m L_m L_mᵀ = B W Bᵀ with the small matrix W = Σ w_m R_mᵀ R_m.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use rayon::prelude::*;
+
+use super::{
+    Factor, Gram,
+    factor::{RankLimit, project},
+};
+use crate::linalg::{Matrix, axpy, dot, gemm_nt};
+
+/// Rows of the combined matrix that one task fills; columns of factors gathered at a time.
+const ROWS: usize = 64;
+const DEPTH: usize = 256;
+
+/// Terms by their basis, in the order of first appearance.
+fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
+    let mut place: HashMap<usize, usize> = HashMap::new();
+    let mut groups: Vec<Vec<(f64, &Factor)>> = Vec::new();
+    for &(w, f) in active {
+        let at = *place.entry(f.name()).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[at].push((w, f));
+    }
+    groups
+}
+
+/// a rᵀ.
+pub(super) fn times_transposed(a: &Matrix, r: &Matrix) -> Matrix {
+    let (depth, cols) = (a.cols(), r.rows());
+    let mut out = Matrix::zeros(a.rows(), cols);
+    if cols > 0 && depth > 0 {
+        out.data_mut().par_chunks_mut(ROWS * cols).zip(a.data().par_chunks(ROWS * depth)).for_each(|(out, a)| {
+            gemm_nt(out.len() / cols, cols, depth, a, r.data(), out, cols);
+        });
+    }
+    out
+}
+
+/// Rows √w R_m of all terms of one basis; `None` where it is the only term and R = I.
+fn stacked(group: &[(f64, &Factor)]) -> Option<Matrix> {
+    let cols = group[0].1.coords()?.cols();
+    let mut data = Vec::new();
+    for (w, r) in group.iter().filter_map(|(w, f)| f.coords().map(|r| (w.sqrt(), r))) {
+        data.extend(r.data().iter().map(|x| w * x));
+    }
+    let mut out = Matrix::zeros(data.len() / cols, cols);
+    out.data_mut().copy_from_slice(&data);
+    Some(out)
+}
+
+/// W = Sᵀ S.
+fn gathered(s: &Matrix) -> Matrix {
+    let (rows, cols) = (s.rows(), s.cols());
+    let transposed = s.transposed();
+    let mut out = Matrix::zeros(cols, cols);
+    gemm_nt(cols, cols, rows, transposed.data(), transposed.data(), out.data_mut(), cols);
+    out
+}
+
+/// The terms of one basis as U Vᵀ.
+struct Panel<'a> {
+    /// V.
+    plain: Cow<'a, Matrix>,
+    /// U, where it is not a multiple of V.
+    weighted: Option<Matrix>,
+    weight: f64,
+}
+
+impl<'a> Panel<'a> {
+    fn new(group: &[(f64, &'a Factor)]) -> Self {
+        let basis: &'a Matrix = group[0].1.basis();
+        match stacked(group) {
+            None => Self { plain: Cow::Borrowed(basis), weighted: None, weight: group[0].0 },
+            Some(s) if s.rows() < s.cols() => {
+                Self { plain: Cow::Owned(times_transposed(basis, &s)), weighted: None, weight: 1.0 }
+            }
+            Some(s) => {
+                let weighted = Some(times_transposed(basis, &gathered(&s)));
+                Self { plain: Cow::Borrowed(basis), weighted, weight: 1.0 }
+            }
+        }
+    }
+}
+
+/// out += Σ weight · L Lᵀ on the lower triangle, as few large products.
+pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
+    let (mut now, mut depth): (Vec<Panel<'_>>, usize) = (Vec::new(), 0);
+    for group in by_basis(active) {
+        let panel = Panel::new(&group);
+        if depth > 0 && depth + panel.plain.cols() > DEPTH {
+            add_panels(&now, depth, out);
+            (now, depth) = (Vec::new(), 0);
+        }
+        depth += panel.plain.cols();
+        now.push(panel);
+    }
+    add_panels(&now, depth, out);
+}
+
+fn add_panels(panels: &[Panel<'_>], depth: usize, out: &mut Gram) {
+    let n = out.n();
+    if depth == 0 {
+        return;
+    }
+    let mut plain = vec![0.0; n * depth];
+    let mut weighted = vec![0.0; n * depth];
+    plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(|(i, (plain, weighted))| {
+        let mut at = 0;
+        for p in panels {
+            let row = p.plain.row(i);
+            let (plain, weighted) = (&mut plain[at..at + row.len()], &mut weighted[at..at + row.len()]);
+            plain.copy_from_slice(row);
+            match &p.weighted {
+                Some(u) => weighted.copy_from_slice(u.row(i)),
+                None => weighted.iter_mut().zip(row).for_each(|(w, x)| *w = p.weight * x),
+            }
+            at += row.len();
+        }
+    });
+    out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
+        let (first, count) = (b * ROWS, rows.len() / n);
+        gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
+    });
+}
+
+/// Σ weight · L Lᵀ as one small matrix per basis: K = Σ B W Bᵀ.
+#[derive(Debug, Clone)]
+pub struct LowRank {
+    /// B, and S with W = SᵀS; without S, W is a multiple of the identity.
+    parts: Vec<(Arc<Matrix>, Result<Matrix, f64>)>,
+}
+
+impl LowRank {
+    /// Of at least one term.
+    pub fn new(active: &[(f64, &Factor)]) -> Self {
+        let part = |group: &Vec<(f64, &Factor)>| {
+            let s = stacked(group).ok_or(group[0].0);
+            (Arc::clone(group[0].1.basis()), s.map(|s| if s.rows() > s.cols() { root(&gathered(&s)) } else { s }))
+        };
+        Self { parts: by_basis(active).iter().map(part).collect() }
+    }
+
+    /// Number of samples.
+    pub fn n(&self) -> usize {
+        self.parts[0].0.rows()
+    }
+
+    /// Columns of the factor with nothing left out, at most.
+    pub fn rank(&self) -> usize {
+        self.parts.iter().map(|(b, s)| s.as_ref().map_or(b.cols(), Matrix::rows)).sum()
+    }
+
+    /// K v.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; v.len()];
+        for (basis, s) in &self.parts {
+            let u = basis.transposed_times(v);
+            let w = match s {
+                Err(weight) => u.iter().map(|u| weight * u).collect(),
+                Ok(s) => s.transposed_times(&s.times(&u)),
+            };
+            axpy(1.0, &basis.times(&w), &mut out);
+        }
+        out
+    }
+
+    /// The same for the rows `index` alone.
+    #[must_use]
+    pub fn select(&self, index: &[usize]) -> Self {
+        let parts = self.parts.iter().map(|(b, s)| (Arc::new(b.select_rows(index)), s.clone()));
+        Self { parts: parts.collect() }
+    }
+
+    /// F with F Fᵀ ≈ K: of every basis, whose columns should be orthonormal, the share `tolerance` of the whole trace may be left out.
+    pub fn thin(&self, tolerance: f64) -> Matrix {
+        let traces: Vec<f64> = self
+            .parts
+            .iter()
+            .map(|(b, s)| match s {
+                Err(weight) => weight * dot(b.data(), b.data()),
+                Ok(s) => dot(s.data(), s.data()),
+            })
+            .collect();
+        let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
+        let block = |((basis, s), trace): (&(Arc<Matrix>, Result<Matrix, f64>), &f64)| match s {
+            Err(weight) => {
+                let mut own: Matrix = (**basis).clone();
+                own.data_mut().iter_mut().for_each(|x| *x *= weight.sqrt());
+                own
+            }
+            Ok(s) if tolerance <= EXACT => times_transposed(basis, s),
+            Ok(s) => {
+                // Small rows of S first merged into few: W = SᵀS by pivots, largest first.
+                let w = gathered(s);
+                times_transposed(
+                    basis,
+                    &root_to(&w, allowed / trace.max(f64::MIN_POSITIVE)).unwrap_or_else(|| s.clone()),
+                )
+            }
+        };
+        let blocks: Vec<Matrix> = self.parts.iter().zip(&traces).map(block).collect();
+        let (n, rank) = (self.n(), blocks.iter().map(Matrix::cols).sum::<usize>());
+        let mut out = Matrix::zeros(n, rank);
+        out.data_mut().par_chunks_mut(rank.max(1)).enumerate().for_each(|(i, row)| {
+            let mut at = 0;
+            for b in &blocks {
+                row[at..at + b.cols()].copy_from_slice(b.row(i));
+                at += b.cols();
+            }
+        });
+        out
+    }
+}
+
+/// Tolerance at which nothing is left out.
+pub const EXACT: f64 = 1e-15;
+
+/// S with SᵀS = W.
+fn root(w: &Matrix) -> Matrix {
+    root_to(w, EXACT).unwrap_or_else(|| w.clone())
+}
+
+/// S with SᵀS ≈ W, a share of the trace left out: rows of S are columns of a pivoted Cholesky factor.
+fn root_to(w: &Matrix, tolerance: f64) -> Option<Matrix> {
+    let diagonal: Vec<f64> = (0..w.rows()).map(|i| w[(i, i)]).collect();
+    let limit = RankLimit { tolerance: tolerance.max(EXACT), max_rank: w.rows() };
+    let c = Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(w.row(j)))?;
+    Some(c.rows().transposed())
+}
+
+/// Bᵀ a for the bases of some factors.
+pub struct Projected {
+    inside: HashMap<usize, Vec<f64>>,
+}
+
+impl Projected {
+    /// Every basis once.
+    pub fn new(factors: &[&Factor], a: &[f64]) -> Self {
+        let inside = unique(factors).par_iter().map(|f| (f.name(), project(f.basis(), a))).collect();
+        Self { inside }
+    }
+
+    /// ‖Lᵀa‖².
+    pub fn sq_norm(&self, f: &Factor) -> f64 {
+        let inside = &self.inside[&f.name()];
+        match f.coords() {
+            None => dot(inside, inside),
+            Some(r) => (0..r.rows()).map(|j| dot(r.row(j), inside)).map(|x| x * x).sum(),
+        }
+    }
+}
+
+/// One factor per basis.
+fn unique<'a>(factors: &[&'a Factor]) -> Vec<&'a Factor> {
+    let mut seen = HashSet::new();
+    factors.iter().copied().filter(|f| seen.insert(f.name())).collect()
+}
+
+/// Bytes of all bases.
+pub fn basis_bytes(factors: &[&Factor]) -> u64 {
+    unique(factors).iter().map(|f| size_of_val(f.basis().data()) as u64).sum()
+}

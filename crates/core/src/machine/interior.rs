@@ -1,0 +1,296 @@
+//! Interior-point method for piecewise linear losses on a factor: K = F Fᵀ with far fewer columns than rows.
+//!
+//! Solves the problem of [`super::smo`] in variables x_k in [0, u_k] with a_i = Σ σ_k x_k: one per sample where the multiplier has a sign,
+//! two where it may have both,
+//!   min over x :  ½ aᵀKa + Σ_k q_k x_k,   Σ_i a_i = 0 if there is a bias.
+//! With slacks z, v of the bounds: σ(f + b) + q − z + v = 0, x z = μ, (u − x) v = μ. A Newton step on these is the system
+//!   (K + diag(1/e)) δa + β 1 = r,   e_i = Σ_k 1 / (z_k/x_k + v_k/(u_k − x_k)),
+//! of [`System`], which costs n·columns² and no n × n matrix. Predictor and corrector share one factorisation.
+//! Steps are computed with a thinner factor, a small share of the trace left out, and everything that counts with the kernel itself; where
+//! steps no longer help, the factor is made finer.
+//! In: K in its bases, the task.   Out: a feasible a with both bounds, whatever the accuracy reached.
+
+use super::{Combined, Solution, Stop, Task, system::System};
+use crate::{Result, gram::EXACT};
+
+const MAX_STEPS: usize = 100;
+/// Slacks beside a start at least.
+const WARM: f64 = 0.1;
+/// Share of the trace that the first factor leaves out.
+const ROUGH: f64 = 1e-4;
+/// A gap that falls by less, so many times in a row, calls for a finer one.
+const SLOW: f64 = 0.9;
+const PATIENCE: usize = 3;
+/// Share of the way to the nearest bound that a step may go.
+const SHORT_OF_BOUND: f64 = 0.995;
+/// A multiplier this close to its bound, in units of its interval, is at the bound if its slack is larger than that distance.
+const AT_BOUND: f64 = 1e-6;
+/// Stiffness of a variable at least, in units of the kernel: what free ones lack is made up as a short step, and the system stays solvable.
+const SOFTEST: f64 = 1e-9;
+
+/// Solves the task with the tube's half-width `kink` (0 for the hinge).
+pub(super) fn solve(
+    kernel: &Combined,
+    task: &Task<'_>,
+    kink: f64,
+    start: Option<&[f64]>,
+    stop: Stop,
+) -> Result<Solution> {
+    let mut tolerance = ROUGH;
+    let mut rough = kernel.thinned(tolerance);
+    let mut state = State::new(&rough, task, kink, start);
+    let mut best: Option<Solution> = None;
+    let (mut last, mut slow) = (f64::INFINITY, 0);
+    for step in 0..MAX_STEPS {
+        let a = state.multipliers();
+        let f = kernel.times(&a);
+        if step == 0 {
+            state.balance(task, &f, if start.is_some() { WARM } else { 1.0 });
+        }
+        for rounded in [true, false] {
+            let a = state.feasible(task, rounded);
+            let solution = Solution::new(task, a.clone(), kernel.times(&a));
+            let done = stop.reached(&solution);
+            if best.as_ref().is_none_or(|b| solution.gap() < b.gap()) {
+                best = Some(solution);
+            }
+            if done {
+                break;
+            }
+        }
+        let gap = best.as_ref().map_or(f64::INFINITY, Solution::gap);
+        if best.as_ref().is_some_and(|b| stop.reached(b)) {
+            break;
+        }
+        slow = if gap > SLOW * last { slow + 1 } else { 0 };
+        last = gap;
+        if slow == PATIENCE && tolerance > EXACT {
+            (tolerance, slow) = ((1e-2 * tolerance).max(EXACT), 0);
+            rough = kernel.thinned(tolerance);
+        }
+        if !state.step(&rough, task, &a, &f)? && tolerance <= EXACT {
+            break;
+        }
+    }
+    Ok(best.unwrap_or_else(|| Solution::new(task, vec![0.0; task.y.len()], vec![0.0; task.y.len()])))
+}
+
+/// One variable and the slacks of its bounds.
+#[derive(Clone, Copy)]
+struct Variable {
+    sample: usize,
+    sign: f64,
+    upper: f64,
+    price: f64,
+    x: f64,
+    z: f64,
+    v: f64,
+}
+
+impl Variable {
+    /// z/x + v/(u − x).
+    fn stiffness(&self, softest: f64) -> f64 {
+        (self.z / self.x + self.v / (self.upper - self.x)).max(softest)
+    }
+}
+
+struct State {
+    variables: Vec<Variable>,
+    samples: usize,
+    bias: f64,
+    softest: f64,
+}
+
+/// Changes of x, z and v.
+type Change = [f64; 3];
+
+impl State {
+    fn new(kernel: &Combined, task: &Task<'_>, kink: f64, start: Option<&[f64]>) -> Self {
+        let mut variables = Vec::new();
+        for (i, (&y, &cost)) in task.y.iter().zip(task.cost).enumerate() {
+            let (low, high) = task.loss.dual_interval(y);
+            for (sign, end) in [(1.0, high), (-1.0, -low)] {
+                if end > 0.0 {
+                    let upper = end * cost;
+                    let price = kink - sign * y;
+                    variables.push(Variable { sample: i, sign, upper, price, x: 0.5 * upper, z: 1.0, v: 1.0 });
+                }
+            }
+        }
+        let (n, trace) = (task.y.len(), kernel.diagonal().iter().sum::<f64>());
+        let mut state = Self { variables, samples: n, bias: 0.0, softest: SOFTEST * trace / n as f64 };
+        // Half of every interval would make decision values of this size; they should be about 1, and much less beside a start.
+        let size = kernel.times(&state.multipliers()).iter().fold(1.0f64, |m, f| m.max(f.abs()));
+        for k in &mut state.variables {
+            let found = start.map_or(0.0, |a| (k.sign * a[k.sample]).max(0.0));
+            let margin = if start.is_some() { (0.1 / size).min(0.01) } else { 0.5 / size } * k.upper;
+            k.x = found.clamp(margin, k.upper - margin);
+        }
+        state
+    }
+
+    /// The bias that is best for the decision values f, and slacks that answer both, `least` at least.
+    fn balance(&mut self, task: &Task<'_>, f: &[f64], least: f64) {
+        self.bias = task.best_bias(f);
+        for k in &mut self.variables {
+            let slope = k.sign * (f[k.sample] + self.bias) + k.price;
+            (k.z, k.v) = (least + slope.max(0.0), least + (-slope).max(0.0));
+        }
+    }
+
+    fn multipliers(&self) -> Vec<f64> {
+        let mut a = vec![0.0; self.samples];
+        self.variables.iter().for_each(|k| a[k.sample] += k.sign * k.x);
+        a
+    }
+
+    /// The multipliers with Σ a_i = 0, the heavier sign giving way, and those that are all but at a bound there if `rounded`.
+    fn feasible(&self, task: &Task<'_>, rounded: bool) -> Vec<f64> {
+        let mut a = vec![0.0; self.samples];
+        for k in &self.variables {
+            let (share, slack) = (k.x / k.upper, (k.upper - k.x) / k.upper);
+            let x = match rounded {
+                true if share < AT_BOUND.min(k.z) => 0.0,
+                true if slack < AT_BOUND.min(k.v) => k.upper,
+                _ => k.x,
+            };
+            a[k.sample] += k.sign * x;
+        }
+        if task.intercept {
+            let (up, down) = a.iter().fold((0.0, 0.0), |(u, d), &x| if x > 0.0 { (u + x, d) } else { (u, d - x) });
+            let (sign, factor) = if up > down { (1.0, down / up) } else { (-1.0, up / down) };
+            a.iter_mut().filter(|x| **x * sign > 0.0).for_each(|x| *x *= factor);
+        }
+        a
+    }
+
+    /// One predictor–corrector step; false where no progress can be made any more.
+    fn step(&mut self, kernel: &Combined, task: &Task<'_>, a: &[f64], f: &[f64]) -> Result<bool> {
+        let mut weight = vec![0.0; self.samples];
+        self.variables.iter().for_each(|k| weight[k.sample] += 1.0 / k.stiffness(self.softest));
+        if !weight.iter().all(|w| w.is_finite()) {
+            return Ok(false);
+        }
+        let system = System::new(kernel, &weight)?;
+        let sum = task.intercept.then(|| -a.iter().sum::<f64>());
+        let count = 2.0 * self.variables.len() as f64;
+        let mu = self.variables.iter().map(|k| k.x * k.z + (k.upper - k.x) * k.v).sum::<f64>() / count;
+        // Straight at the solution first: how far that gets tells how much centring is needed.
+        let (straight, _) = self.direction(kernel, &system, &weight, f, sum, |_| [0.0, 0.0]);
+        let length = self.longest(&straight);
+        let after = self.variables.iter().zip(&straight).map(|(k, [dx, dz, dv])| {
+            (k.x + length * dx) * (k.z + length * dz) + (k.upper - k.x - length * dx) * (k.v + length * dv)
+        });
+        let left = (after.sum::<f64>() / count / mu).clamp(0.0, 1.0);
+        let target = left * left * left * mu;
+        let (change, bias) = self.direction(kernel, &system, &weight, f, sum, |k| {
+            let [dx, dz, dv] = straight[k];
+            [target - dx * dz, target + dx * dv]
+        });
+        let length = self.longest(&change) * SHORT_OF_BOUND;
+        for (k, [dx, dz, dv]) in self.variables.iter_mut().zip(&change) {
+            k.x += length * dx;
+            k.z += length * dz;
+            k.v += length * dv;
+        }
+        self.bias += length * bias;
+        Ok(length > 1e-10)
+    }
+
+    /// The Newton step towards x z and (u − x) v equal to `goal(k)`, and the change of the bias.
+    fn direction(
+        &self,
+        kernel: &Combined,
+        system: &System<'_>,
+        weight: &[f64],
+        f: &[f64],
+        sum: Option<f64>,
+        goal: impl Fn(usize) -> [f64; 2],
+    ) -> (Vec<Change>, f64) {
+        let pull: Vec<(f64, f64, f64)> = self
+            .variables
+            .iter()
+            .enumerate()
+            .map(|(at, k)| {
+                let [low, high] = goal(at);
+                let (low, high) = (low - k.x * k.z, high - (k.upper - k.x) * k.v);
+                let residual = k.sign * (f[k.sample] + self.bias) + k.price - k.z + k.v;
+                (low, high, -residual + low / k.x - high / (k.upper - k.x))
+            })
+            .collect();
+        let mut right = vec![0.0; self.samples];
+        self.variables.iter().zip(&pull).for_each(|(k, p)| right[k.sample] += k.sign * p.2 / k.stiffness(self.softest));
+        right.iter_mut().zip(weight).for_each(|(r, w)| *r /= w);
+        let (da, bias) = system.solve(&right, sum);
+        let mut df = kernel.times(&da);
+        df.iter_mut().for_each(|x| *x += bias);
+        let change = self.variables.iter().zip(&pull).map(|(k, &(low, high, h))| {
+            let dx = (h - k.sign * df[k.sample]) / k.stiffness(self.softest);
+            [dx, (low - k.z * dx) / k.x, (high + k.v * dx) / (k.upper - k.x)]
+        });
+        (change.collect(), bias)
+    }
+
+    /// The longest step up to 1 that keeps every variable and slack from going below 0.
+    fn longest(&self, change: &[Change]) -> f64 {
+        let limit = |value: f64, change: f64| if change < 0.0 { -value / change } else { f64::INFINITY };
+        self.variables.iter().zip(change).fold(1.0, |t: f64, (k, [dx, dz, dv])| {
+            t.min(limit(k.x, *dx)).min(limit(k.upper - k.x, -dx)).min(limit(k.z, *dz)).min(limit(k.v, *dv))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        data::Rng,
+        gram::Gram,
+        linalg::Matrix,
+        loss::{EpsilonInsensitive, Hinge, Loss},
+        machine::{Machine, Smo},
+    };
+
+    #[test]
+    fn meets_smo_on_the_same_kernel() {
+        let (n, cols) = (120, 7);
+        let mut rng = Rng::new(8);
+        let f = Matrix::new(n, cols, (0..n * cols).map(|_| rng.normal()).collect()).unwrap();
+        let mut k = Gram::zeros(n);
+        for i in 0..n {
+            for j in 0..n {
+                k.data_mut()[i * n + j] = crate::linalg::dot(f.row(i), f.row(j));
+            }
+        }
+        let (dense, factor) = (Combined::Dense(k), Combined::Factor(f.clone()));
+        for (kink, intercept) in [(0.0, true), (0.0, false), (0.3, true), (0.3, false)] {
+            let value = |i: usize| f[(i, 0)] + 0.5 * f[(i, 1)] + 0.8 * (i as f64).sin();
+            let y: Vec<f64> = (0..n).map(|i| if kink > 0.0 { value(i) } else { value(i).signum() }).collect();
+            let tube = EpsilonInsensitive::new(kink).unwrap();
+            let loss: &dyn Loss = if kink > 0.0 { &tube } else { &Hinge };
+            for price in [1e-3, 1.0, 50.0] {
+                let cost: Vec<f64> = (0..n).map(|i| if i % 4 == 0 { 3.0 * price } else { price }).collect();
+                let task = Task { y: &y, cost: &cost, loss, intercept };
+                let stop = Stop { absolute: 0.0, relative: 1e-6 };
+                let ours = solve(&factor, &task, kink, None, stop).unwrap();
+                let again = solve(&factor, &task, kink, Some(&ours.a), stop).unwrap();
+                let smo = Smo { kink }.solve(&dense, &task, None, stop).unwrap();
+                let told = format!(
+                    "tube {kink}, bias {intercept}, price {price}: {} {} {:e}",
+                    ours.primal,
+                    smo.primal,
+                    ours.gap()
+                );
+                assert!(ours.gap() >= -1e-9 * ours.primal && ours.gap() <= 1e-6 * ours.primal, "{told}");
+                let slip = 1e-12 * smo.primal;
+                assert!(ours.primal >= smo.dual - slip && smo.primal >= ours.dual - slip, "{told}");
+                assert!(again.gap() <= 1e-6 * again.primal && again.primal >= ours.dual - slip, "{told}");
+                assert!(!intercept || ours.a.iter().sum::<f64>().abs() < 1e-9 * price * n as f64, "{told}");
+                assert!((0..n).all(|i| {
+                    let (low, high) = loss.dual_interval(y[i]);
+                    (low * cost[i]..=high * cost[i]).contains(&ours.a[i])
+                }));
+            }
+        }
+    }
+}

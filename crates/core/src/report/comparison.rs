@@ -269,15 +269,16 @@ fn tests(c: &Comparison) -> Option<String> {
     ))
 }
 
-/// The best method and equal weights.
+/// The best method and equal weights; where these are the best, they and the best of the others.
 fn shown(c: &Comparison) -> Vec<&Line> {
-    let mut out: Vec<&Line> = c.best().map(|b| &c.lines[b]).into_iter().collect();
-    if let Some(u) = c.uniform()
-        && Some(u) != c.best()
-    {
-        out.push(&c.lines[u]);
-    }
-    out
+    let sign = if c.higher_is_better { 1.0 } else { -1.0 };
+    let uniform = c.uniform();
+    let others = (0..c.lines.len()).filter(|&i| Some(i) != uniform && c.lines[i].mean.is_some());
+    let value = |i: usize| sign * c.lines[i].mean.unwrap_or(f64::NAN);
+    let other = others.reduce(|b, i| if value(i) > value(b) { i } else { b });
+    let mut places: Vec<usize> = uniform.into_iter().chain(other).collect();
+    places.sort_by_key(|i| Some(*i) != c.best());
+    places.into_iter().map(|i| &c.lines[i]).collect()
 }
 
 fn legend(names: &[&str]) -> String {

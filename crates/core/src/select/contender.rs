@@ -22,7 +22,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Reads `name` or `name(v=0.5; C=1|10)`. A bare name has the settings of [`own_grid`].
+    /// Reads `name` or `name(v=0.5; C=1|10)`. A bare name has the settings listed in docs/conventions.md.
     pub fn parse(text: &str, base: &TrainSpec, common: &Grid) -> Result<Self> {
         let (name, own) = match text.split_once('(') {
             Some((name, rest)) => {

@@ -255,7 +255,7 @@ mod tests {
         }
         let spec = TrainSpec::default();
         let unknown = Grid::parse("n_rules=3", &method).unwrap().specs(&spec).unwrap_err().to_string();
-        assert!(unknown.contains("n_rules"), "{unknown}");
+        assert!(unknown.contains("a parameter of gmkl: ") && unknown.contains("`n_rules`"), "{unknown}");
         assert!(Grid::parse("v=2", &method).unwrap().specs(&spec).is_err());
         assert!(Grid::parse("C=a", &method).unwrap().specs(&spec).is_err());
     }

@@ -9,7 +9,7 @@ from typing import Any
 from mercer import _params
 from mercer._base import MKLClassifier, MKLRegressor
 
-_SOLVERS = ("auto", "level", "alternating")
+_SOLVERS = ("auto", "level", "alternating", "interior")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -53,7 +53,7 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         Between 0 (every useful kernel gets weight) and 1 (few do); "auto" as for C, see `v_`.
     p : float, default=2.0
         Exponent of the second term, at least 1.
-    solver : {"auto", "level", "alternating"}, default="auto"
+    solver : {"auto", "level", "alternating", "interior"}, default="auto"
         Roads to the same optimum; "auto" is "level".
     loss : {"hinge", "squared_hinge", "logistic", "squared"}, default="hinge"
         max(0, 1 − y f), ½ max(0, 1 − y f)², log(1 + exp(−y f)) or ½ (f − y)², with y = ±1. `predict_proba` exists with

@@ -9,7 +9,7 @@ from typing import Any
 from mercer import _params
 from mercer._base import MKLClassifier, MKLRegressor
 
-_SOLVERS = ("auto", "level", "alternating", "reduced_gradient", "silp")
+_SOLVERS = ("auto", "level", "alternating", "interior", "reduced_gradient", "silp")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -38,7 +38,7 @@ class LpMKLClassifier(_Lp, MKLClassifier):
     p : float, default=2.0
         At least 1. 1 keeps few kernels; the larger, the more alike the weights; ``math.inf`` gives every kernel the
         weight 1, which is `UniformMKLClassifier` with C M times larger.
-    solver : {"auto", "level", "alternating", "reduced_gradient", "silp"}, default="auto"
+    solver : {"auto", "level", "alternating", "interior", "reduced_gradient", "silp"}, default="auto"
         Roads to the same optimum: the level method, or machine and closed-form weights in turn; for p = 1 also the
         reduced gradient (SimpleMKL) and cutting planes alone (SILP). "auto" takes the level method for small p and
         alternation above.

@@ -123,7 +123,7 @@ pub struct FitArgs {
     /// gmkl, lp: road to the optimum, `reduced_gradient` and `silp` for p = 1 [default: auto]; vcmkl: how rules are found
     /// [default: ccp]
     #[arg(long, help_heading = "Method", value_parser = named::<Value>(
-        &["auto", "level", "alternating", "reduced_gradient", "silp", "ccp", "am", "sgd", "pddp", "exact"]))]
+        &["auto", "level", "alternating", "interior", "reduced_gradient", "silp", "ccp", "am", "sgd", "pddp", "exact"]))]
     pub solver: Option<Value>,
     /// smkl: a sum of the terms log, gl, mf(p) and mkl, e.g. `0.5*log + mf(0.5)` [default: log+gl]
     #[arg(long, value_name = "TERMS", help_heading = "Method")]
@@ -452,7 +452,7 @@ mod tests {
     fn every_listed_name_is_one_the_library_knows() {
         let base = ["mercer", "fit", "x.csv", "--target", "y"];
         let choices = [
-            ("--solver", "auto level alternating reduced_gradient reduced-gradient silp ccp am sgd pddp exact"),
+            ("--solver", "auto level alternating interior reduced_gradient reduced-gradient silp ccp am sgd pddp exact"),
             ("--rules", "1 5 auto"),
             ("--objective", "opt1 as-printed as_printed"),
             ("--loss", "hinge squared_hinge squared-hinge logistic epsilon_insensitive squared"),

@@ -24,7 +24,7 @@ pub(crate) use factor::RankLimit;
 pub use factor::{Basis, Extension, Factor};
 pub use lanczos::extreme_eigenvalues_of;
 pub use panel::LowRank;
-pub(crate) use panel::{EXACT, add as add_factors, basis_bytes};
+pub(crate) use panel::{EXACT, add as add_factors, basis_bytes, images};
 pub use set::GramSet;
 pub use square::Gram;
 pub use subset::Groups;

@@ -260,6 +260,39 @@ impl Projected {
     }
 }
 
+/// K_t a for all of some factors, side by side: a row per sample, a column per factor.
+pub fn images(factors: &[&Factor], a: &[f64]) -> Matrix {
+    let (n, terms) = (a.len(), factors.len());
+    let numbered: Vec<(f64, &Factor)> = factors.iter().enumerate().map(|(t, f)| (t as f64, *f)).collect();
+    // Of every basis: which columns it fills, and their coordinates in it.
+    let groups: Vec<(&Matrix, Vec<usize>, Matrix)> = by_basis(&numbered)
+        .iter()
+        .map(|group| {
+            let basis: &Matrix = group[0].1.basis();
+            let inside = basis.transposed_times(a);
+            let mut coords = Matrix::zeros(group.len(), basis.cols());
+            for (k, (_, f)) in group.iter().enumerate() {
+                let own = f.coords().map_or_else(|| inside.clone(), |r| r.transposed_times(&r.times(&inside)));
+                coords.row_mut(k).copy_from_slice(&own);
+            }
+            (basis, group.iter().map(|(t, _)| *t as usize).collect(), coords)
+        })
+        .collect();
+    let mut out = Matrix::zeros(n, terms);
+    out.data_mut().par_chunks_mut(ROWS * terms.max(1)).enumerate().for_each(|(b, rows)| {
+        let (first, count) = (b * ROWS, rows.len() / terms);
+        for (basis, columns, coords) in &groups {
+            let (depth, width) = (basis.cols(), columns.len());
+            let mut block = vec![0.0; count * width];
+            gemm_nt(count, width, depth, &basis.data()[first * depth..], coords.data(), &mut block, width);
+            for (row, own) in rows.chunks_exact_mut(terms).zip(block.chunks_exact(width)) {
+                columns.iter().zip(own).for_each(|(&t, x)| row[t] = *x);
+            }
+        }
+    });
+    out
+}
+
 /// One factor per basis.
 fn unique<'a>(factors: &[&'a Factor]) -> Vec<&'a Factor> {
     let mut seen = HashSet::new();

@@ -15,6 +15,8 @@ const REMAINDER: f64 = 0.25;
 const FINEST: f64 = 5e-14;
 /// Columns treated by one task.
 const CHUNK: usize = 16;
+/// Rows of a column treated by one task.
+const ROWS: usize = 2048;
 
 /// Moves factors over the same samples, those of one scope after one another, into bases that they share. One that is mostly new to the
 /// basis at hand begins the next.
@@ -110,9 +112,7 @@ impl Columns {
             for _ in 0..2 {
                 let length = dot(&next, &next).sqrt();
                 next.iter_mut().for_each(|x| *x /= length);
-                for k in 0..self.len() {
-                    axpy(-dot(self.get(k), &next), self.get(k), &mut next);
-                }
+                self.straighten(&mut next);
             }
             let length = dot(&next, &next).sqrt();
             next.iter_mut().for_each(|x| *x /= length);
@@ -131,6 +131,16 @@ impl Columns {
             self.data.extend_from_slice(&next);
         }
         Some((coords, norms.iter().sum::<f64>().sqrt()))
+    }
+
+    /// Takes away from `next` what lies inside.
+    fn straighten(&self, next: &mut [f64]) {
+        let inside: Vec<f64> =
+            (0..self.len()).into_par_iter().with_min_len(4).map(|k| dot(self.get(k), next)).collect();
+        next.par_chunks_mut(ROWS).enumerate().for_each(|(b, next)| {
+            let rows = b * ROWS..b * ROWS + next.len();
+            inside.iter().enumerate().for_each(|(k, c)| axpy(-c, &self.get(k)[rows.clone()], next));
+        });
     }
 
     /// Coordinates of some columns, which are left with what lies outside.

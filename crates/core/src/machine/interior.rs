@@ -38,7 +38,8 @@ pub(super) fn solve(
 ) -> Result<Solution> {
     let mut tolerance = ROUGH;
     let mut rough = kernel.thinned(tolerance);
-    let mut state = State::new(&rough, task, kink, start);
+    let size = rough.diagonal().iter().sum::<f64>() / task.y.len() as f64;
+    let mut state = State::new(task, kink, size).approach(&rough, start);
     let mut best: Option<Solution> = None;
     let (mut last, mut slow) = (f64::INFINITY, 0);
     for step in 0..MAX_STEPS {
@@ -49,9 +50,10 @@ pub(super) fn solve(
         }
         for rounded in [true, false] {
             let a = state.feasible(task, rounded);
-            let solution = Solution::new(task, a.clone(), kernel.times(&a));
+            let mut solution = Solution::new(task, a.clone(), kernel.times(&a));
             let done = stop.reached(&solution);
             if best.as_ref().is_none_or(|b| solution.gap() < b.gap()) {
+                solution.give = Some(state.give());
                 best = Some(solution);
             }
             if done {
@@ -76,7 +78,7 @@ pub(super) fn solve(
 }
 
 /// One variable and the slacks of its bounds.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Variable {
     sample: usize,
     sign: f64,
@@ -88,13 +90,20 @@ struct Variable {
 }
 
 impl Variable {
+    /// Of the objective along x, for decision values f.
+    fn slope(&self, f: &[f64], bias: f64) -> f64 {
+        self.sign * (f[self.sample] + bias) + self.price
+    }
+
     /// z/x + v/(u − x).
     fn stiffness(&self, softest: f64) -> f64 {
         (self.z / self.x + self.v / (self.upper - self.x)).max(softest)
     }
 }
 
-struct State {
+/// Multipliers on their way to the solution, strictly inside their bounds.
+#[derive(Debug, Clone)]
+pub struct State {
     variables: Vec<Variable>,
     samples: usize,
     bias: f64,
@@ -102,10 +111,19 @@ struct State {
 }
 
 /// Changes of x, z and v.
-type Change = [f64; 3];
+pub type Change = [f64; 3];
+
+/// What a Newton step has to reach.
+pub struct Aim {
+    /// low, high and h of every variable: its stiffness times δx is h − σ(δf + β).
+    pull: Vec<[f64; 3]>,
+    /// δa/e + δf + β = right.
+    pub right: Vec<f64>,
+}
 
 impl State {
-    fn new(kernel: &Combined, task: &Task<'_>, kink: f64, start: Option<&[f64]>) -> Self {
+    /// Every multiplier in the middle of its interval; `size` is the mean diagonal of the kernel.
+    pub fn new(task: &Task<'_>, kink: f64, size: f64) -> Self {
         let mut variables = Vec::new();
         for (i, (&y, &cost)) in task.y.iter().zip(task.cost).enumerate() {
             let (low, high) = task.loss.dual_interval(y);
@@ -117,35 +135,62 @@ impl State {
                 }
             }
         }
-        let (n, trace) = (task.y.len(), kernel.diagonal().iter().sum::<f64>());
-        let mut state = Self { variables, samples: n, bias: 0.0, softest: SOFTEST * trace / n as f64 };
+        Self { variables, samples: task.y.len(), bias: 0.0, softest: SOFTEST * size }
+    }
+
+    /// Near `start` if there is one, else where the decision values are about 1.
+    fn approach(mut self, kernel: &Combined, start: Option<&[f64]>) -> Self {
         // Half of every interval would make decision values of this size; they should be about 1, and much less beside a start.
-        let size = kernel.times(&state.multipliers()).iter().fold(1.0f64, |m, f| m.max(f.abs()));
-        for k in &mut state.variables {
+        let size = kernel.times(&self.multipliers()).iter().fold(1.0f64, |m, f| m.max(f.abs()));
+        for k in &mut self.variables {
             let found = start.map_or(0.0, |a| (k.sign * a[k.sample]).max(0.0));
             let margin = if start.is_some() { (0.1 / size).min(0.01) } else { 0.5 / size } * k.upper;
             k.x = found.clamp(margin, k.upper - margin);
         }
-        state
+        self
     }
 
     /// The bias that is best for the decision values f, and slacks that answer both, `least` at least.
     fn balance(&mut self, task: &Task<'_>, f: &[f64], least: f64) {
         self.bias = task.best_bias(f);
         for k in &mut self.variables {
-            let slope = k.sign * (f[k.sample] + self.bias) + k.price;
+            let slope = k.slope(f, self.bias);
             (k.z, k.v) = (least + slope.max(0.0), least + (-slope).max(0.0));
         }
     }
 
-    fn multipliers(&self) -> Vec<f64> {
+    /// The same with slacks so large that all pairs have products of one size, about what is returned.
+    pub fn balance_all(&mut self, task: &Task<'_>, f: &[f64]) -> f64 {
+        let bias = task.best_bias(f);
+        let least = self.variables.iter().map(|k| k.slope(f, bias).abs()).fold(f64::MIN_POSITIVE, f64::max);
+        self.balance(task, f, least);
+        self.complementarity(&vec![[0.0; 3]; self.variables.len()], 0.0) / self.count()
+    }
+
+    /// Makes Σ a_i = 0, the heavier sign giving way.
+    pub fn centre(&mut self, task: &Task<'_>) {
+        if task.intercept {
+            let (sign, factor) = lighter(&self.multipliers());
+            self.variables.iter_mut().filter(|k| k.sign == sign).for_each(|k| k.x *= factor);
+        }
+    }
+
+    /// e: how multipliers follow decision values.
+    pub fn give(&self) -> Vec<f64> {
+        let mut weight = vec![0.0; self.samples];
+        self.variables.iter().for_each(|k| weight[k.sample] += 1.0 / k.stiffness(self.softest));
+        weight
+    }
+
+    /// a.
+    pub fn multipliers(&self) -> Vec<f64> {
         let mut a = vec![0.0; self.samples];
         self.variables.iter().for_each(|k| a[k.sample] += k.sign * k.x);
         a
     }
 
     /// The multipliers with Σ a_i = 0, the heavier sign giving way, and those that are all but at a bound there if `rounded`.
-    fn feasible(&self, task: &Task<'_>, rounded: bool) -> Vec<f64> {
+    pub fn feasible(&self, task: &Task<'_>, rounded: bool) -> Vec<f64> {
         let mut a = vec![0.0; self.samples];
         for k in &self.variables {
             let (share, slack) = (k.x / k.upper, (k.upper - k.x) / k.upper);
@@ -157,8 +202,7 @@ impl State {
             a[k.sample] += k.sign * x;
         }
         if task.intercept {
-            let (up, down) = a.iter().fold((0.0, 0.0), |(u, d), &x| if x > 0.0 { (u + x, d) } else { (u, d - x) });
-            let (sign, factor) = if up > down { (1.0, down / up) } else { (-1.0, up / down) };
+            let (sign, factor) = lighter(&a);
             a.iter_mut().filter(|x| **x * sign > 0.0).for_each(|x| *x *= factor);
         }
         a
@@ -166,78 +210,99 @@ impl State {
 
     /// One predictor–corrector step; false where no progress can be made any more.
     fn step(&mut self, kernel: &Combined, task: &Task<'_>, a: &[f64], f: &[f64]) -> Result<bool> {
-        let mut weight = vec![0.0; self.samples];
-        self.variables.iter().for_each(|k| weight[k.sample] += 1.0 / k.stiffness(self.softest));
+        let weight = self.give();
         if !weight.iter().all(|w| w.is_finite()) {
             return Ok(false);
         }
         let system = System::new(kernel, &weight)?;
         let sum = task.intercept.then(|| -a.iter().sum::<f64>());
-        let count = 2.0 * self.variables.len() as f64;
-        let mu = self.variables.iter().map(|k| k.x * k.z + (k.upper - k.x) * k.v).sum::<f64>() / count;
+        // The Newton step towards x z and (u − x) v equal to `goal(k)`, and the change of the bias.
+        let direction = |goal: &dyn Fn(usize) -> [f64; 2]| {
+            let aim = self.aim(f, &weight, goal);
+            let (da, bias) = system.solve(&aim.right, sum);
+            let mut df = kernel.times(&da);
+            df.iter_mut().for_each(|x| *x += bias);
+            (self.changes(&aim, &df), bias)
+        };
         // Straight at the solution first: how far that gets tells how much centring is needed.
-        let (straight, _) = self.direction(kernel, &system, &weight, f, sum, |_| [0.0, 0.0]);
-        let length = self.longest(&straight);
-        let after = self.variables.iter().zip(&straight).map(|(k, [dx, dz, dv])| {
+        let (straight, _) = direction(&|_| [0.0, 0.0]);
+        let mu = self.complementarity(&straight, 0.0);
+        let left = (self.complementarity(&straight, self.longest(&straight)) / mu).clamp(0.0, 1.0);
+        let target = left * left * left * mu / self.count();
+        let (change, bias) = direction(&|k| corrected(target, straight[k]));
+        let length = self.longest(&change) * SHORT_OF_BOUND;
+        self.advance(&change, bias, length);
+        Ok(length > 1e-10)
+    }
+
+    /// Pairs of a variable and a slack.
+    pub fn count(&self) -> f64 {
+        2.0 * self.variables.len() as f64
+    }
+
+    /// Σ x z + (u − x) v after a step of this length.
+    pub fn complementarity(&self, change: &[Change], length: f64) -> f64 {
+        let after = self.variables.iter().zip(change).map(|(k, [dx, dz, dv])| {
             (k.x + length * dx) * (k.z + length * dz) + (k.upper - k.x - length * dx) * (k.v + length * dv)
         });
-        let left = (after.sum::<f64>() / count / mu).clamp(0.0, 1.0);
-        let target = left * left * left * mu;
-        let (change, bias) = self.direction(kernel, &system, &weight, f, sum, |k| {
-            let [dx, dz, dv] = straight[k];
-            [target - dx * dz, target + dx * dv]
+        after.sum()
+    }
+
+    /// What the Newton step towards x z and (u − x) v equal to `goal(k)` has to reach from decision values f; `weight` is e.
+    pub fn aim(&self, f: &[f64], weight: &[f64], goal: &dyn Fn(usize) -> [f64; 2]) -> Aim {
+        let pull = self.variables.iter().enumerate().map(|(at, k)| {
+            let [low, high] = goal(at);
+            let (low, high) = (low - k.x * k.z, high - (k.upper - k.x) * k.v);
+            let residual = k.slope(f, self.bias) - k.z + k.v;
+            [low, high, -residual + low / k.x - high / (k.upper - k.x)]
         });
-        let length = self.longest(&change) * SHORT_OF_BOUND;
-        for (k, [dx, dz, dv]) in self.variables.iter_mut().zip(&change) {
+        let pull: Vec<[f64; 3]> = pull.collect();
+        let mut right = vec![0.0; self.samples];
+        self.variables
+            .iter()
+            .zip(&pull)
+            .for_each(|(k, p)| right[k.sample] += k.sign * p[2] / k.stiffness(self.softest));
+        right.iter_mut().zip(weight).for_each(|(r, w)| *r /= w);
+        Aim { pull, right }
+    }
+
+    /// Changes of all variables where decision values and bias together change by `df`.
+    pub fn changes(&self, aim: &Aim, df: &[f64]) -> Vec<Change> {
+        let change = self.variables.iter().zip(&aim.pull).map(|(k, &[low, high, h])| {
+            let dx = (h - k.sign * df[k.sample]) / k.stiffness(self.softest);
+            [dx, (low - k.z * dx) / k.x, (high + k.v * dx) / (k.upper - k.x)]
+        });
+        change.collect()
+    }
+
+    /// Goes a step.
+    pub fn advance(&mut self, change: &[Change], bias: f64, length: f64) {
+        for (k, [dx, dz, dv]) in self.variables.iter_mut().zip(change) {
             k.x += length * dx;
             k.z += length * dz;
             k.v += length * dv;
         }
         self.bias += length * bias;
-        Ok(length > 1e-10)
-    }
-
-    /// The Newton step towards x z and (u − x) v equal to `goal(k)`, and the change of the bias.
-    fn direction(
-        &self,
-        kernel: &Combined,
-        system: &System<'_>,
-        weight: &[f64],
-        f: &[f64],
-        sum: Option<f64>,
-        goal: impl Fn(usize) -> [f64; 2],
-    ) -> (Vec<Change>, f64) {
-        let pull: Vec<(f64, f64, f64)> = self
-            .variables
-            .iter()
-            .enumerate()
-            .map(|(at, k)| {
-                let [low, high] = goal(at);
-                let (low, high) = (low - k.x * k.z, high - (k.upper - k.x) * k.v);
-                let residual = k.sign * (f[k.sample] + self.bias) + k.price - k.z + k.v;
-                (low, high, -residual + low / k.x - high / (k.upper - k.x))
-            })
-            .collect();
-        let mut right = vec![0.0; self.samples];
-        self.variables.iter().zip(&pull).for_each(|(k, p)| right[k.sample] += k.sign * p.2 / k.stiffness(self.softest));
-        right.iter_mut().zip(weight).for_each(|(r, w)| *r /= w);
-        let (da, bias) = system.solve(&right, sum);
-        let mut df = kernel.times(&da);
-        df.iter_mut().for_each(|x| *x += bias);
-        let change = self.variables.iter().zip(&pull).map(|(k, &(low, high, h))| {
-            let dx = (h - k.sign * df[k.sample]) / k.stiffness(self.softest);
-            [dx, (low - k.z * dx) / k.x, (high + k.v * dx) / (k.upper - k.x)]
-        });
-        (change.collect(), bias)
     }
 
     /// The longest step up to 1 that keeps every variable and slack from going below 0.
-    fn longest(&self, change: &[Change]) -> f64 {
+    pub fn longest(&self, change: &[Change]) -> f64 {
         let limit = |value: f64, change: f64| if change < 0.0 { -value / change } else { f64::INFINITY };
         self.variables.iter().zip(change).fold(1.0, |t: f64, (k, [dx, dz, dv])| {
             t.min(limit(k.x, *dx)).min(limit(k.upper - k.x, -dx)).min(limit(k.z, *dz)).min(limit(k.v, *dv))
         })
     }
+}
+
+/// The sign whose multipliers add up to more, and the factor that makes both sums equal.
+fn lighter(a: &[f64]) -> (f64, f64) {
+    let (up, down) = a.iter().fold((0.0, 0.0), |(u, d), &x| if x > 0.0 { (u + x, d) } else { (u, d - x) });
+    if up > down { (1.0, down / up) } else { (-1.0, if down > 0.0 { up / down } else { 1.0 }) }
+}
+
+/// Goals of the corrector: `target`, less what the straight step's second order adds.
+pub fn corrected(target: f64, [dx, dz, dv]: Change) -> [f64; 2] {
+    [target - dx * dz, target + dx * dv]
 }
 
 #[cfg(test)]

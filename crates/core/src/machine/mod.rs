@@ -4,7 +4,7 @@
 //! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval. Without an intercept b = 0 and the sum is free.
 //! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
 
-mod interior;
+pub mod interior;
 mod kernel;
 mod leave_one_out;
 mod newton;
@@ -66,6 +66,8 @@ pub struct Solution {
     pub dual: f64,
     /// A(a).
     pub dual_sum: f64,
+    /// What [`Machine::give`] asks for, where the way to the solution has found it.
+    pub give: Option<Vec<f64>>,
 }
 
 impl Solution {
@@ -75,7 +77,7 @@ impl Solution {
         let half = 0.5 * dot(&a, &f);
         let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
         let primal = task.loss.total(task.y, &f, bias, task.cost) + half;
-        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum }
+        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, give: None }
     }
 
     /// primal − dual.
@@ -107,6 +109,11 @@ pub trait Machine: Sync {
     /// Are products with a kernel of `n` rows that is known in its bases all it needs?
     fn solves_in_bases(&self, _n: usize) -> bool {
         false
+    }
+
+    /// Half the width of the flat part of a piecewise linear loss, 0 for the hinge; `None` for others.
+    fn kink(&self) -> Option<f64> {
+        None
     }
 
     /// `start` is a dual feasible vector, typically the last solution for other weights: weights do not enter the constraints,

@@ -44,6 +44,10 @@ impl Machine for Smo {
         n >= MIN_INTERIOR
     }
 
+    fn kink(&self) -> Option<f64> {
+        Some(self.kink)
+    }
+
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {
         match kernel {
             Combined::Bases(_) if self.solves_in_bases(task.y.len()) => {
@@ -56,6 +60,9 @@ impl Machine for Smo {
     }
 
     fn give(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64> {
+        if let Some(give) = &solution.give {
+            return give.clone();
+        }
         let free = |(a, c): (&f64, &f64)| a.abs() > 1e-9 * c && a.abs() < (1.0 - 1e-9) * c;
         solution.a.iter().zip(task.cost).map(|pair| if free(pair) { f64::INFINITY } else { 0.0 }).collect()
     }

@@ -29,13 +29,13 @@ const METHODS: &[MethodInfo] = &[
         name: "gmkl",
         summary: "elastic-net constraint v Σθ + (1−v) Σθ^p ≤ 1: selects kernels, equal kernels get equal weight",
         certificate: "duality gap",
-        parameters: "v (0 is L2, 1 is L1; default 0.5), p (default 2), solver (level, alternating)",
+        parameters: "v (0 is L2, 1 is L1; default 0.5), p (default 2), solver (auto, level, alternating, interior)",
     },
     MethodInfo {
         name: "lp",
         summary: "ℓp-norm MKL, ‖θ‖_p ≤ 1: p = 1 is sparse (also `l1`), p = 2 (also `l2`), p = inf keeps all",
         certificate: "duality gap",
-        parameters: "p (default 2), solver (auto, level, alternating; for p = 1 also reduced_gradient = SimpleMKL, silp)",
+        parameters: "p (default 2), solver (auto, level, alternating, interior; for p = 1 also reduced_gradient = SimpleMKL, silp)",
     },
     MethodInfo {
         name: "single",

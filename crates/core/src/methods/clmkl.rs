@@ -9,7 +9,7 @@
 use super::{
     alternating,
     evaluate::{Memory, Problem},
-    level,
+    joint, level,
     lp::{SMALL, STEADY},
     uniform,
 };
@@ -28,15 +28,18 @@ pub fn fit(
     memory: &mut Memory,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
-    if let Some(v) = v {
-        return level::fit(problem, &PerRegion::new(ElasticNet::new(v, p)?, regions), memory, observer);
-    }
-    let set = PerRegion::new(LpBall::new(p)?, regions);
-    if p == f64::INFINITY {
+    if p == f64::INFINITY && v.is_none() {
         return uniform::fit_at(problem, vec![1.0; problem.grams.n_terms()], memory, observer);
     }
-    if p < SMALL {
-        return level::fit(problem, &set, memory, observer);
+    if let Some(v) = v {
+        let set = PerRegion::new(ElasticNet::new(v, p)?, regions);
+        return joint::fit_or(problem, &set, false, memory, observer, &|m, o| level::fit(problem, &set, m, o));
     }
-    alternating::fit(problem, &set, p >= STEADY, memory, observer)
+    let set = PerRegion::new(LpBall::new(p)?, regions);
+    joint::fit_or(problem, &set, false, memory, observer, &|memory, observer| {
+        if p < SMALL {
+            return level::fit(problem, &set, memory, observer);
+        }
+        alternating::fit(problem, &set, p >= STEADY, memory, observer)
+    })
 }

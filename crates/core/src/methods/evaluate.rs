@@ -230,10 +230,12 @@ impl<'a> Run<'a> {
     }
 
     /// Takes `point` as the answer even if its primal value is not the lowest, provided it is certified to the tolerance.
-    pub fn replace_if_certified(&mut self, point: Point) {
-        if relative_gap(point.primal, self.lower, self.scale) <= self.problem.tol {
+    pub fn replace_if_certified(&mut self, point: Point) -> bool {
+        let certified = relative_gap(point.primal, self.lower, self.scale) <= self.problem.tol;
+        if certified {
             self.best = Some(point);
         }
+        certified
     }
 
     /// Raises the lower bound.

@@ -6,7 +6,7 @@
 use super::{
     Solver, alternating,
     evaluate::{Memory, Problem},
-    level, silp, simple_mkl, sparse_or_level, uniform,
+    joint, level, silp, simple_mkl, sparse_or_level, uniform,
 };
 use crate::{Error, Result, model::Fit, trace::Observer, weights::LpBall};
 
@@ -27,16 +27,21 @@ pub fn fit(
     match solver {
         Solver::ReducedGradient | Solver::Silp if p != 1.0 => Err(Error::param(
             "solver",
-            "auto, level or alternating unless p = 1",
+            "auto, level, alternating or interior unless p = 1",
             format!("one for p = 1 with p = {p}"),
         )),
         Solver::ReducedGradient => simple_mkl::fit(problem, &set, memory, observer),
         Solver::Silp => silp::fit(problem, &set, memory, observer),
         // More weight never hurts, so all weights are 1: one step on any road.
         _ if p == f64::INFINITY => uniform::fit_at(problem, vec![1.0; problem.grams.n_terms()], memory, observer),
-        Solver::Auto | Solver::Level if p == 1.0 => sparse_or_level(problem, &set, memory, observer),
-        Solver::Auto if p < SMALL => level::fit(problem, &set, memory, observer),
+        Solver::Auto | Solver::Interior => {
+            joint::fit_or(problem, &set, solver == Solver::Interior, memory, observer, &|memory, observer| {
+                let solver = if p < SMALL { Solver::Level } else { Solver::Alternating };
+                fit(problem, p, solver, memory, observer)
+            })
+        }
+        Solver::Level if p == 1.0 => sparse_or_level(problem, &set, memory, observer),
         Solver::Level => level::fit(problem, &set, memory, observer),
-        Solver::Auto | Solver::Alternating => alternating::fit(problem, &set, p >= STEADY, memory, observer),
+        Solver::Alternating => alternating::fit(problem, &set, p >= STEADY, memory, observer),
     }
 }

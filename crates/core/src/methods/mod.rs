@@ -8,6 +8,7 @@ mod cuts;
 mod diagnose;
 mod evaluate;
 mod gated;
+mod joint;
 mod level;
 mod localized;
 mod lp;
@@ -57,11 +58,21 @@ impl MethodSpec {
             Self::Gmkl { v, p, solver } => {
                 let set = ElasticNet::new(v, p)?;
                 match solver {
-                    Solver::Auto | Solver::Level => sparse_or_level(problem, &set, memory, observer),
+                    Solver::Level => sparse_or_level(problem, &set, memory, observer),
+                    Solver::Auto | Solver::Interior => joint::fit_or(
+                        problem,
+                        &set,
+                        solver == Solver::Interior,
+                        memory,
+                        observer,
+                        &|memory, observer| sparse_or_level(problem, &set, memory, observer),
+                    ),
                     Solver::Alternating => alternating::fit(problem, &set, false, memory, observer),
-                    Solver::ReducedGradient | Solver::Silp => {
-                        Err(Error::param("solver", "level or alternating for gmkl", "one that needs p = 1"))
-                    }
+                    Solver::ReducedGradient | Solver::Silp => Err(Error::param(
+                        "solver",
+                        "auto, level, alternating or interior for gmkl",
+                        "one that needs p = 1",
+                    )),
                 }
             }
             Self::Lp { p, solver } => lp::fit(problem, p, solver, memory, observer),

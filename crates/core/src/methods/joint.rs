@@ -1,0 +1,441 @@
+//! Kernel weights and multipliers in one interior-point method, for many rows and kernels of low rank.
+//!
+//! Solves  min over θ in Θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m   for a piecewise linear loss and a separable Θ.
+//! In: terms K_1..K_M as factors, a task, Θ = { θ ≥ 0 : Σ_group φ(θ_m) ≤ 1 }.   Out: θ, a, b and a certified gap.
+//!
+//! With v_m = K_m a and s_m = aᵀK_m a the optimum is where the multipliers solve the machine at f = Σ θ_m v_m, and
+//!   ½ s_m + ζ_m = λ φ'(θ_m),   θ_m ζ_m = 0,   Σ_group φ(θ_m) = 1.
+//! A Newton step on these, products of pairs set to μ instead of 0, with K_θ ≈ F Fᵀ and e, right of [`State`], is
+//!   δa = e (right − F w − β 1 − V δθ),   w = Fᵀδa,   1ᵀδa = 0,   −Vᵀδa + Λ δθ + Φ δλ = t,   Φᵀδθ = 1 − Σφ,   Λ = λφ'' + ζ/θ:
+//! for E = [F 1 V] one positive definite system with the matrix Eᵀ diag(e) E + diag(1, 0, Λ), bordered by Φ. It costs n·columns² a step and no
+//! n × n matrix, and each step's a and θ prove both bounds with no machine solved.
+//! Steps are computed with a thinner F, a small share of the trace left out, and everything that counts with the kernels themselves.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::evaluate::{Memory, Point, Problem, Run, active};
+use crate::{
+    Error, Result,
+    gram::{EXACT, Factor, LowRank, images},
+    linalg::{Cholesky, Matrix, axpy, dot},
+    machine::{
+        Solution, Task,
+        interior::{self, Change, State},
+    },
+    model::Fit,
+    trace::Observer,
+    weights::Separable,
+};
+
+/// Kernels at most: a step costs the square of their number for every row.
+const MAX_TERMS: usize = 1000;
+/// Steps at most; the level method goes on from where they lead.
+const MAX_STEPS: usize = 80;
+/// Share of the trace that the first F leaves out.
+const ROUGH: f64 = 3e-2;
+/// A gap that falls by less than to this share, so many times in a row, calls for a finer one.
+const SLOW: f64 = 0.9;
+const PATIENCE: usize = 3;
+/// Share of the way to the nearest bound that a step may go.
+const SHORT_OF_BOUND: f64 = 0.995;
+/// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
+const FURTHER: f64 = 0.3;
+/// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope.
+const SMALL: f64 = 0.1;
+/// Of the diagonal, where weights or the bias are all but undetermined.
+const RIDGE: f64 = 1e-12;
+
+/// The factors of a problem that can be solved so.
+fn factors<'a>(problem: &Problem<'a>) -> Option<Vec<&'a Factor>> {
+    let whole = matches!(&problem.parts[..], [part] if part.rows.is_none());
+    let possible = whole && problem.machine.kink().is_some() && problem.grams.n_terms() <= MAX_TERMS;
+    possible.then(|| (0..problem.grams.n_terms()).map(|t| problem.grams.factor(t)).collect()).flatten()
+}
+
+/// Is this the faster road?
+fn pays(problem: &Problem<'_>, factors: &[&Factor]) -> bool {
+    let n = problem.grams.n_samples();
+    problem.machine.solves_in_bases(n)
+        && problem.machine.likes_factor(n, combined(factors, &vec![1.0; factors.len()]).rank())
+}
+
+/// A method for the same problem.
+pub type Method<'a> = &'a dyn Fn(&mut Memory, &mut dyn Observer) -> Result<Fit>;
+
+/// Minimises over `set` where this is the faster road, or wherever it can be gone if `always`; `otherwise` is the other road, and goes on
+/// where steps no longer help.
+pub fn fit_or(
+    problem: &Problem<'_>,
+    set: &dyn Separable,
+    always: bool,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+    otherwise: Method<'_>,
+) -> Result<Fit> {
+    match factors(problem) {
+        Some(factors) if always || pays(problem, &factors) => {
+            if let Some(fit) = fit(problem, &factors, set, memory, observer)? {
+                return Ok(fit);
+            }
+        }
+        None if always => {
+            let needs = "another, or a hinge or epsilon-insensitive loss, low-rank storage, at most 1000 kernels and one machine";
+            return Err(Error::param("solver", needs, "interior"));
+        }
+        _ => {}
+    }
+    otherwise(memory, observer)
+}
+
+/// Minimises over `set`; where steps no longer help, `None`, with the best point in `memory`.
+fn fit(
+    problem: &Problem<'_>,
+    factors: &[&Factor],
+    set: &dyn Separable,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Option<Fit>> {
+    let task = &problem.parts[0].task;
+    let mut run = Run::new(problem, observer);
+    let mut state = Joint::start(problem, factors, set);
+    let (mut tolerance, mut last, mut slow) = (ROUGH, f64::INFINITY, 0);
+    for _ in 0..MAX_STEPS {
+        let point = state.point(&run, set, state.theta.clone());
+        run.keep(&point);
+        run.raise(point.lower_bound(set));
+        run.record(active(&point.theta));
+        if run.over() {
+            let sparse = run.optimal() && run.replace_if_certified(state.point(&run, set, state.sparse()));
+            if sparse || !run.optimal() || run.gap() <= FURTHER * problem.tol {
+                memory.remember(run.best.as_ref());
+                return run.finish().map(Some);
+            }
+        }
+        let open = run.upper() - run.lower;
+        slow = if open > SLOW * last { slow + 1 } else { 0 };
+        last = open;
+        if slow == PATIENCE {
+            if tolerance <= EXACT {
+                break;
+            }
+            (tolerance, slow) = ((1e-2 * tolerance).max(EXACT), 0);
+        }
+        // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
+        state.step(task, set, &combined(factors, &state.theta).thin(tolerance));
+        state.look(factors, task);
+    }
+    memory.remember(run.best.as_ref());
+    Ok(None)
+}
+
+/// K_θ.
+fn combined(factors: &[&Factor], theta: &[f64]) -> LowRank {
+    LowRank::new(&theta.iter().copied().zip(factors.iter().copied()).collect::<Vec<_>>())
+}
+
+/// Multipliers and weights on their way, strictly inside their bounds.
+struct Joint {
+    machine: State,
+    theta: Vec<f64>,
+    /// ζ.
+    slack: Vec<f64>,
+    /// λ of every group.
+    price: Vec<f64>,
+    groups: Vec<Range<usize>>,
+    /// Feasible multipliers a with V and ½ s.
+    a: Vec<f64>,
+    values: Matrix,
+    half: Vec<f64>,
+}
+
+/// Changes of everything.
+struct Step {
+    machine: Vec<Change>,
+    bias: f64,
+    theta: Vec<f64>,
+    slack: Vec<f64>,
+    price: Vec<f64>,
+}
+
+impl Joint {
+    fn start(problem: &Problem<'_>, factors: &[&Factor], set: &dyn Separable) -> Self {
+        let task = &problem.parts[0].task;
+        let theta = set.start(factors.len());
+        let (grams, n) = (problem.grams, problem.grams.n_samples() as f64);
+        let size = theta.iter().enumerate().map(|(t, w)| w * grams.trace(t)).sum::<f64>() / n;
+        let mut machine = State::new(task, problem.machine.kink().unwrap_or(0.0), size);
+        machine.centre(task);
+        let (slack, half, groups) = (theta.clone(), theta.clone(), set.groups(theta.len()));
+        let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Matrix::zeros(0, 0));
+        let mut state = Self { machine, theta, slack, price, groups, a, values, half };
+        state.look(factors, task);
+        let product = state.machine.balance_all(task, &state.values.times(&state.theta));
+        for (price, group) in state.price.iter_mut().zip(&state.groups) {
+            let steep = |m: usize| set.phi(state.theta[m])[1];
+            let wanted = group.clone().map(|m| (state.half[m] + product / state.theta[m]) / steep(m));
+            *price = wanted.fold(0.0, f64::max);
+            group.clone().for_each(|m| state.slack[m] = *price * steep(m) - state.half[m]);
+        }
+        state
+    }
+
+    /// Finds V and s for the multipliers as they are.
+    fn look(&mut self, factors: &[&Factor], task: &Task<'_>) {
+        self.a = self.machine.feasible(task, false);
+        self.values = images(factors, &self.a);
+        self.half = self.values.transposed_times(&self.a).iter().map(|s| 0.5 * s.max(0.0)).collect();
+    }
+
+    /// What the multipliers and these weights, on the boundary of Θ, prove.
+    fn point(&self, run: &Run<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
+        set.tighten(&mut theta);
+        let problem = run.problem;
+        let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), self.values.times(&theta));
+        solution.give = Some(self.machine.give());
+        let square = dot(&self.a, &self.a);
+        let slope = self.half.iter().enumerate().map(|(t, h)| h + 0.5 * problem.grams.residual(t) * square).collect();
+        let (primal, dual_sum) = (solution.primal, solution.dual_sum);
+        Point { theta, solutions: vec![solution], primal, dual_sum, slope }
+    }
+
+    /// θ without the weights that are small where their slack is not.
+    fn sparse(&self) -> Vec<f64> {
+        let largest = self.theta.iter().copied().fold(0.0, f64::max);
+        let keep = |(t, (half, slack)): (&f64, (&f64, &f64))| t / largest >= SMALL * slack / (half + slack);
+        let pairs = self.theta.iter().zip(self.half.iter().zip(&self.slack));
+        pairs.map(|pair| if keep(pair) { *pair.0 } else { 0.0 }).collect()
+    }
+
+    /// One predictor–corrector step with K_θ ≈ F Fᵀ; none where its system cannot be solved.
+    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, f: &Matrix) {
+        let Ok(system) = System::new(self, task, set, f, &self.machine.give()) else { return };
+        let count = self.machine.count() + self.theta.len() as f64;
+        let decision = self.values.times(&self.theta);
+        // Straight at the solution first: how far that gets tells how much centring is needed.
+        let straight = system.solve(self, task, &decision, &|_| [0.0, 0.0], &|_| 0.0);
+        let now = self.complementarity(&straight, 0.0);
+        let left = (self.complementarity(&straight, self.longest(&straight)) / now).clamp(0.0, 1.0);
+        let target = left * left * left * now / count;
+        let change = system.solve(self, task, &decision, &|k| interior::corrected(target, straight.machine[k]), &|m| {
+            target - straight.theta[m] * straight.slack[m]
+        });
+        let length = SHORT_OF_BOUND * self.longest(&change);
+        if !change.theta.iter().chain([&length, &change.bias]).all(|x| x.is_finite()) {
+            return;
+        }
+        self.machine.advance(&change.machine, change.bias, length);
+        axpy(length, &change.theta, &mut self.theta);
+        axpy(length, &change.slack, &mut self.slack);
+        axpy(length, &change.price, &mut self.price);
+    }
+
+    fn complementarity(&self, step: &Step, length: f64) -> f64 {
+        let pair = |m: usize| (self.theta[m] + length * step.theta[m]) * (self.slack[m] + length * step.slack[m]);
+        self.machine.complementarity(&step.machine, length) + (0..self.theta.len()).map(pair).sum::<f64>()
+    }
+
+    /// The longest step up to 1 that keeps everything from going below 0.
+    fn longest(&self, step: &Step) -> f64 {
+        let limit = |(x, d): (&f64, &f64)| if *d < 0.0 { -x / d } else { f64::INFINITY };
+        let pairs = [(&self.theta, &step.theta), (&self.slack, &step.slack), (&self.price, &step.price)];
+        let limits = pairs.into_iter().flat_map(|(x, d)| x.iter().zip(d)).map(limit);
+        limits.fold(self.machine.longest(&step.machine), f64::min)
+    }
+}
+
+/// The bordered system of a step.
+struct System {
+    /// [F 1 V], the ones only with a bias, and e.
+    all: Matrix,
+    give: Vec<f64>,
+    /// Columns before V.
+    first: usize,
+    factored: Cholesky,
+    /// Φ of every group behind the factored matrix, and ΦᵀG⁻¹Φ.
+    borders: Vec<Vec<f64>>,
+    corner: Cholesky,
+    /// φ and φ' of all weights.
+    phi: Vec<[f64; 3]>,
+}
+
+impl System {
+    fn new(state: &Joint, task: &Task<'_>, set: &dyn Separable, f: &Matrix, give: &[f64]) -> Result<Self> {
+        let terms = state.theta.len();
+        let first = f.cols() + usize::from(task.intercept);
+        let mut all = Matrix::zeros(f.rows(), first + terms);
+        all.data_mut().par_chunks_mut(first + terms).enumerate().for_each(|(i, row)| {
+            row[f.cols()..first].fill(1.0);
+            row[..f.cols()].copy_from_slice(f.row(i));
+            row[first..].copy_from_slice(state.values.row(i));
+        });
+        let mut inner = all.weighted_gram(give);
+        (0..f.cols()).for_each(|k| inner[(k, k)] += 1.0);
+        let phi: Vec<[f64; 3]> = state.theta.iter().map(|&t| set.phi(t)).collect();
+        for (price, group) in state.price.iter().zip(&state.groups) {
+            for m in group.clone() {
+                inner[(first + m, first + m)] += price * phi[m][2] + state.slack[m] / state.theta[m];
+            }
+        }
+        (f.cols()..first + terms).for_each(|k| inner[(k, k)] *= 1.0 + RIDGE);
+        let factored = Cholesky::new(inner, "the system of a joint step")?;
+        let border = |group: &Range<usize>| {
+            let mut column = vec![0.0; first + terms];
+            group.clone().for_each(|m| column[first + m] = phi[m][1]);
+            factored.solve_lower(&mut column);
+            column
+        };
+        let borders: Vec<Vec<f64>> = state.groups.iter().map(border).collect();
+        let mut corner = Matrix::zeros(borders.len(), borders.len());
+        for (j, left) in borders.iter().enumerate() {
+            borders.iter().enumerate().for_each(|(k, right)| corner[(j, k)] = dot(left, right));
+        }
+        let corner = Cholesky::new(corner, "the corner of a joint step")?;
+        Ok(Self { all, give: give.to_vec(), first, factored, borders, corner, phi })
+    }
+
+    /// The Newton step towards pairs of the machine equal to `goal` and θ ζ equal to `weight_goal`.
+    fn solve(
+        &self,
+        state: &Joint,
+        task: &Task<'_>,
+        decision: &[f64],
+        goal: &dyn Fn(usize) -> [f64; 2],
+        weight_goal: &dyn Fn(usize) -> f64,
+    ) -> Step {
+        let (first, terms) = (self.first, state.theta.len());
+        let aim = state.machine.aim(decision, &self.give, goal);
+        let scaled: Vec<f64> = aim.right.iter().zip(&self.give).map(|(r, e)| r * e).collect();
+        let mut x = self.all.transposed_times(&scaled);
+        if task.intercept {
+            x[first - 1] += state.machine.multipliers().iter().sum::<f64>();
+        }
+        // What is missing to θ ζ at its goal, and to Σφ = 1.
+        let miss: Vec<f64> = (0..terms).map(|m| weight_goal(m) - state.theta[m] * state.slack[m]).collect();
+        let mut open = Vec::new();
+        for (price, group) in state.price.iter().zip(&state.groups) {
+            for m in group.clone() {
+                let rest = price * self.phi[m][1] - state.half[m] - state.slack[m];
+                x[first + m] += miss[m] / state.theta[m] - rest;
+            }
+            open.push(1.0 - group.clone().map(|m| self.phi[m][0]).sum::<f64>());
+        }
+        self.factored.solve_lower(&mut x);
+        let mut price: Vec<f64> = self.borders.iter().zip(&open).map(|(b, open)| dot(b, &x) - open).collect();
+        self.corner.solve(&mut price);
+        self.borders.iter().zip(&price).for_each(|(b, p)| axpy(-p, b, &mut x));
+        self.factored.solve_upper(&mut x);
+        let machine = state.machine.changes(&aim, &self.all.times(&x));
+        let bias = if task.intercept { x[first - 1] } else { 0.0 };
+        let theta = x.split_off(first);
+        let slack = (0..terms).map(|m| (miss[m] - state.slack[m] * theta[m]) / state.theta[m]).collect();
+        Step { machine, bias, theta, slack, price }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        data::{Target, synthetic},
+        gram::{Budget, BuildOptions, GramSet, GramSource, Storage},
+        kernels::{Normalize, language},
+        loss::{EpsilonInsensitive, Hinge},
+        machine::Fitting,
+        methods::{evaluate::Part, level},
+        trace::{Silent, Status},
+        weights::{ElasticNet, LpBall, PerRegion},
+    };
+
+    /// Terms of rank up to n: small enough for the level method too.
+    fn terms(n: usize) -> (GramSet, Vec<f64>) {
+        let (x, y) = synthetic::toy1(n, 4);
+        let specs = language::parse("rbf(0.5|2), poly(1..2) on each").unwrap().resolve(&x).unwrap();
+        let budget = Budget { bytes: 1 << 30 };
+        let (normalize, storage) = (Normalize::Multiplicative, Storage::LowRank);
+        let options = BuildOptions { normalize, storage, rank_tolerance: 1e-13, budget };
+        let Target::Classes { labels, .. } = y else { panic!("classes") };
+        (
+            GramSet::from_table(x.features(), &specs, &options).unwrap(),
+            labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect(),
+        )
+    }
+
+    #[test]
+    fn meets_the_level_method_on_every_set() {
+        let n = 90;
+        let (grams, signs) = terms(n);
+        let values: Vec<f64> = signs.iter().enumerate().map(|(i, s)| s + (0.7 * i as f64).sin()).collect();
+        let sets: [(&str, Box<dyn Separable>); 6] = [
+            ("elastic net 0", Box::new(ElasticNet::new(0.0, 2.0).unwrap())),
+            ("elastic net 0.5", Box::new(ElasticNet::new(0.5, 2.0).unwrap())),
+            ("simplex", Box::new(LpBall::new(1.0).unwrap())),
+            ("l1.5 ball", Box::new(LpBall::new(1.5).unwrap())),
+            ("l4 ball", Box::new(LpBall::new(4.0).unwrap())),
+            ("two balls", Box::new(PerRegion::new(LpBall::new(2.0).unwrap(), 2))),
+        ];
+        let tube = Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.3).unwrap());
+        for (fitting, y) in [(Fitting::Hinge(Hinge), &signs), (tube, &values)] {
+            for (price, intercept) in [(0.02, true), (3.0, true), (3.0, false), (100.0, true)] {
+                let cost: Vec<f64> = (0..n).map(|i| if i % 5 == 0 { 2.0 * price } else { price }).collect();
+                let task = Task { y, cost: &cost, loss: fitting.loss(), intercept };
+                let (machine, room) = (fitting.machine(), Budget { bytes: 1 << 30 });
+                let parts = vec![Part { task, rows: None }];
+                let problem = Problem {
+                    grams: &grams,
+                    parts,
+                    machine: &*machine,
+                    room,
+                    tol: 1e-5,
+                    max_iter: 500,
+                    working_set: false,
+                    screening: false,
+                };
+                for (name, set) in &sets {
+                    let set: &dyn Separable = &**set;
+                    let found = factors(&problem).unwrap();
+                    let ours = fit(&problem, &found, set, &mut Memory::default(), &mut Silent).unwrap();
+                    let told = format!("{name}, {fitting:?}, price {price}, bias {intercept}");
+                    let ours = ours.unwrap_or_else(|| panic!("{told}: no progress"));
+                    let other = level::fit(&problem, set, &mut Memory::default(), &mut Silent).unwrap();
+                    let (a, b) = (ours.certificate, other.certificate);
+                    assert_eq!(a.status, Status::Optimal, "{told}: {a:?}");
+                    assert!(a.gap <= 1e-5 && a.iterations < 40, "{told}: {a:?}");
+                    let slip = 1e-9 * b.primal;
+                    assert!(a.dual <= b.primal + slip && b.dual <= a.primal + slip, "{told}: {a:?} {b:?}");
+                    assert!(set.load(&ours.weights) <= 1.0 + 1e-12, "{told}");
+                    if *name == "simplex" && price == 3.0 {
+                        assert!(active(&ours.weights) < grams.n_terms() / 2, "{told}: {}", active(&ours.weights));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn roads_that_cannot_be_gone_are_refused() {
+        let (grams, signs) = terms(30);
+        let cost = vec![1.0; 30];
+        let fitting = Fitting::Logistic(crate::loss::Logistic);
+        let task = Task { y: &signs, cost: &cost, loss: fitting.loss(), intercept: true };
+        let problem = Problem {
+            grams: &grams,
+            parts: vec![Part { task, rows: None }],
+            machine: &*fitting.machine(),
+            room: Budget { bytes: 1 << 30 },
+            tol: 1e-3,
+            max_iter: 10,
+            working_set: false,
+            screening: false,
+        };
+        let set = LpBall::new(2.0).unwrap();
+        let run = |always| {
+            let level: Method<'_> = &|memory, observer| level::fit(&problem, &set, memory, observer);
+            fit_or(&problem, &set, always, &mut Memory::default(), &mut Silent, level)
+        };
+        let error = run(true).unwrap_err().to_string();
+        assert!(error.contains("solver") && error.contains("interior"), "{error}");
+        assert!(run(false).is_ok());
+    }
+}

@@ -452,7 +452,10 @@ mod tests {
     fn every_listed_name_is_one_the_library_knows() {
         let base = ["mercer", "fit", "x.csv", "--target", "y"];
         let choices = [
-            ("--solver", "auto level alternating interior reduced_gradient reduced-gradient silp ccp am sgd pddp exact"),
+            (
+                "--solver",
+                "auto level alternating interior reduced_gradient reduced-gradient silp ccp am sgd pddp exact",
+            ),
             ("--rules", "1 5 auto"),
             ("--objective", "opt1 as-printed as_printed"),
             ("--loss", "hinge squared_hinge squared-hinge logistic epsilon_insensitive squared"),

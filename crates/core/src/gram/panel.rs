@@ -11,7 +11,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Factor, Gram,
+    Factor, Gram, GramSource,
     factor::{RankLimit, project},
 };
 use crate::linalg::{Matrix, axpy, dot, gemm_nt};
@@ -260,10 +260,11 @@ impl Projected {
     }
 }
 
-/// K_t a for all of some factors, side by side: a row per sample, a column per factor.
-pub fn images(factors: &[&Factor], a: &[f64]) -> Matrix {
-    let (n, terms) = (a.len(), factors.len());
-    let numbered: Vec<(f64, &Factor)> = factors.iter().enumerate().map(|(t, f)| (t as f64, *f)).collect();
+/// K_t a for every term, side by side: a row per sample, a column per term.
+pub fn images(grams: &dyn GramSource, a: &[f64]) -> Matrix {
+    let (n, terms) = (a.len(), grams.n_terms());
+    let numbered: Vec<(f64, &Factor)> =
+        (0..terms).filter_map(|t| grams.factor(t).map(|factor| (t as f64, factor))).collect();
     // Of every basis: which columns it fills, and their coordinates in it.
     let groups: Vec<(&Matrix, Vec<usize>, Matrix)> = by_basis(&numbered)
         .iter()
@@ -271,11 +272,21 @@ pub fn images(factors: &[&Factor], a: &[f64]) -> Matrix {
             let basis: &Matrix = group[0].1.basis();
             let inside = basis.transposed_times(a);
             let mut coords = Matrix::zeros(group.len(), basis.cols());
-            for (k, (_, f)) in group.iter().enumerate() {
-                let own = f.coords().map_or_else(|| inside.clone(), |r| r.transposed_times(&r.times(&inside)));
-                coords.row_mut(k).copy_from_slice(&own);
-            }
+            let rows = coords.data_mut().par_chunks_mut(basis.cols().max(1)).with_min_len(16);
+            rows.zip(group).for_each(|(own, (_, f))| match f.coords() {
+                None => own.copy_from_slice(&inside),
+                Some(r) => (0..r.rows()).for_each(|j| axpy(dot(r.row(j), &inside), r.row(j), own)),
+            });
             (basis, group.iter().map(|(t, _)| *t as usize).collect(), coords)
+        })
+        .collect();
+    let dense: Vec<(usize, Vec<f64>)> = (0..terms)
+        .into_par_iter()
+        .filter(|&t| grams.factor(t).is_none())
+        .map(|t| {
+            let mut own = vec![0.0; n];
+            grams.apply(t, a, &mut own);
+            (t, own)
         })
         .collect();
     let mut out = Matrix::zeros(n, terms);
@@ -288,6 +299,9 @@ pub fn images(factors: &[&Factor], a: &[f64]) -> Matrix {
             for (row, own) in rows.chunks_exact_mut(terms).zip(block.chunks_exact(width)) {
                 columns.iter().zip(own).for_each(|(&t, x)| row[t] = *x);
             }
+        }
+        for (i, row) in rows.chunks_exact_mut(terms).enumerate() {
+            dense.iter().for_each(|(t, own)| row[*t] = own[first + i]);
         }
     });
     out

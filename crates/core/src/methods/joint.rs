@@ -1,27 +1,33 @@
 //! Kernel weights and multipliers in one interior-point method, for many rows and kernels of low rank.
 //!
 //! Solves  min over θ in Θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m   for a piecewise linear loss and a separable Θ.
-//! In: terms K_1..K_M as factors, a task, Θ = { θ ≥ 0 : Σ_group φ(θ_m) ≤ 1 }.   Out: θ, a, b and a certified gap.
+//! In: terms K_1..K_M, a task, Θ = { θ ≥ 0 : Σ_group φ(θ_m) ≤ 1 }.   Out: θ, a, b and a certified gap.
 //!
 //! With v_m = K_m a and s_m = aᵀK_m a the optimum is where the multipliers solve the machine at f = Σ θ_m v_m, and
 //!   ½ s_m + ζ_m = λ φ'(θ_m),   θ_m ζ_m = 0,   Σ_group φ(θ_m) = 1.
 //! A Newton step on these, products of pairs set to μ instead of 0, with K_θ ≈ F Fᵀ and e, right of [`State`], is
 //!   δa = e (right − F w − β 1 − V δθ),   w = Fᵀδa,   1ᵀδa = 0,   −Vᵀδa + Λ δθ + Φ δλ = t,   Φᵀδθ = 1 − Σφ,   Λ = λφ'' + ζ/θ:
 //! for E = [F 1 V] one positive definite system with the matrix Eᵀ diag(e) E + diag(1, 0, Λ), bordered by Φ. It costs n·columns² a step and no
-//! n × n matrix, and each step's a and θ prove both bounds with no machine solved.
+//! n × n matrix; with fewer rows than columns the same system is solved in a, at n²·columns. Each step's a and θ prove both bounds with no
+//! machine solved.
 //! Steps are computed with a thinner F, a small share of the trace left out, and everything that counts with the kernels themselves.
+
+mod system;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use system::System;
 
-use super::evaluate::{Memory, Point, Problem, Run, active};
+use super::{
+    evaluate::{Memory, Point, Problem, Run, active},
+    working_set,
+};
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, LowRank, images},
-    linalg::{Cholesky, Matrix, axpy, dot},
+    gram::{EXACT, Factor, GramSource, LowRank, images},
+    linalg::{Matrix, axpy, dot},
     machine::{
-        Solution, Task,
+        Combined, Solution, Task,
         interior::{self, Change, State},
     },
     model::Fit,
@@ -29,12 +35,16 @@ use crate::{
     weights::Separable,
 };
 
-/// Kernels at most: a step costs the square of their number for every row.
-const MAX_TERMS: usize = 1000;
+/// Values of K_m a at most, over all kernels and rows.
+const MAX_VALUES: usize = 1 << 28;
+/// Rows at most where the kernel is needed as a matrix.
+const MAX_MATRIX: usize = 5000;
+/// Multiplications of a step at most where there are many kernels.
+const MANY_KERNELS: usize = 10_000_000_000;
 /// Steps at most; the level method goes on from where they lead.
 const MAX_STEPS: usize = 80;
 /// Share of the trace that the first F leaves out.
-const ROUGH: f64 = 3e-2;
+const ROUGH: f64 = 1e-2;
 /// A gap that falls by less than to this share, so many times in a row, calls for a finer one.
 const SLOW: f64 = 0.9;
 const PATIENCE: usize = 3;
@@ -44,21 +54,31 @@ const SHORT_OF_BOUND: f64 = 0.995;
 const FURTHER: f64 = 0.3;
 /// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope.
 const SMALL: f64 = 0.1;
-/// Of the diagonal, where weights or the bias are all but undetermined.
-const RIDGE: f64 = 1e-12;
 
-/// The factors of a problem that can be solved so.
-fn factors<'a>(problem: &Problem<'a>) -> Option<Vec<&'a Factor>> {
+/// Can a problem be solved so? Kernels that are no factors need a matrix of all rows.
+fn possible(problem: &Problem<'_>) -> bool {
+    let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
     let whole = matches!(&problem.parts[..], [part] if part.rows.is_none());
-    let possible = whole && problem.machine.kink().is_some() && problem.grams.n_terms() <= MAX_TERMS;
-    possible.then(|| (0..problem.grams.n_terms()).map(|t| problem.grams.factor(t)).collect()).flatten()
+    let small = 8 * n as u64 * n as u64 <= problem.room.bytes && n <= MAX_MATRIX;
+    whole
+        && problem.machine.kink().is_some()
+        && n.saturating_mul(terms) <= MAX_VALUES
+        && (small || (terms < n && factors(problem.grams).is_some()))
 }
 
-/// Is this the faster road?
-fn pays(problem: &Problem<'_>, factors: &[&Factor]) -> bool {
-    let n = problem.grams.n_samples();
-    problem.machine.solves_in_bases(n)
-        && problem.machine.likes_factor(n, combined(factors, &vec![1.0; factors.len()]).rank())
+/// All terms as factors.
+fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
+    (0..grams.n_terms()).map(|t| grams.factor(t)).collect()
+}
+
+/// Is this the faster road? With many rows and thin factors, and with many kernels on few rows.
+fn pays(problem: &Problem<'_>) -> bool {
+    let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
+    if terms >= working_set::MIN_TERMS {
+        return n * n * terms <= MANY_KERNELS;
+    }
+    let sum = factors(problem.grams).map(|f| combined(&f, &vec![1.0; terms]));
+    sum.is_some_and(|k| problem.machine.solves_in_bases(n) && problem.machine.likes_factor(n, k.rank()))
 }
 
 /// A method for the same problem.
@@ -74,14 +94,14 @@ pub fn fit_or(
     observer: &mut dyn Observer,
     otherwise: Method<'_>,
 ) -> Result<Fit> {
-    match factors(problem) {
-        Some(factors) if always || pays(problem, &factors) => {
-            if let Some(fit) = fit(problem, &factors, set, memory, observer)? {
+    match possible(problem) {
+        true if always || pays(problem) => {
+            if let Some(fit) = fit(problem, set, memory, observer)? {
                 return Ok(fit);
             }
         }
-        None if always => {
-            let needs = "another, or a hinge or epsilon-insensitive loss, low-rank storage, at most 1000 kernels and one machine";
+        false if always => {
+            let needs = "another, or a hinge or epsilon-insensitive loss, one machine, and more than 5000 rows need low-rank storage";
             return Err(Error::param("solver", needs, "interior"));
         }
         _ => {}
@@ -92,14 +112,13 @@ pub fn fit_or(
 /// Minimises over `set`; where steps no longer help, `None`, with the best point in `memory`.
 fn fit(
     problem: &Problem<'_>,
-    factors: &[&Factor],
     set: &dyn Separable,
     memory: &mut Memory,
     observer: &mut dyn Observer,
 ) -> Result<Option<Fit>> {
     let task = &problem.parts[0].task;
     let mut run = Run::new(problem, observer);
-    let mut state = Joint::start(problem, factors, set);
+    let mut state = Joint::start(problem, set);
     let (mut tolerance, mut last, mut slow) = (ROUGH, f64::INFINITY, 0);
     for _ in 0..MAX_STEPS {
         let point = state.point(&run, set, state.theta.clone());
@@ -110,6 +129,7 @@ fn fit(
             let sparse = run.optimal() && run.replace_if_certified(state.point(&run, set, state.sparse()));
             if sparse || !run.optimal() || run.gap() <= FURTHER * problem.tol {
                 memory.remember(run.best.as_ref());
+                memory.prover = Some(vec![state.a]);
                 return run.finish().map(Some);
             }
         }
@@ -123,8 +143,12 @@ fn fit(
             (tolerance, slow) = ((1e-2 * tolerance).max(EXACT), 0);
         }
         // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
-        state.step(task, set, &combined(factors, &state.theta).thin(tolerance));
-        state.look(factors, task);
+        let kernel = match factors(problem.grams).filter(|f| f.len() < task.y.len()) {
+            Some(factors) => Combined::Factor(combined(&factors, &state.theta).thin(tolerance)),
+            None => Combined::Dense(problem.grams.combine(&state.theta)),
+        };
+        state.step(task, set, &kernel);
+        state.look(problem.grams, task);
     }
     memory.remember(run.best.as_ref());
     Ok(None)
@@ -160,9 +184,9 @@ struct Step {
 }
 
 impl Joint {
-    fn start(problem: &Problem<'_>, factors: &[&Factor], set: &dyn Separable) -> Self {
+    fn start(problem: &Problem<'_>, set: &dyn Separable) -> Self {
         let task = &problem.parts[0].task;
-        let theta = set.start(factors.len());
+        let theta = set.start(problem.grams.n_terms());
         let (grams, n) = (problem.grams, problem.grams.n_samples() as f64);
         let size = theta.iter().enumerate().map(|(t, w)| w * grams.trace(t)).sum::<f64>() / n;
         let mut machine = State::new(task, problem.machine.kink().unwrap_or(0.0), size);
@@ -170,7 +194,7 @@ impl Joint {
         let (slack, half, groups) = (theta.clone(), theta.clone(), set.groups(theta.len()));
         let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Matrix::zeros(0, 0));
         let mut state = Self { machine, theta, slack, price, groups, a, values, half };
-        state.look(factors, task);
+        state.look(grams, task);
         let product = state.machine.balance_all(task, &state.values.times(&state.theta));
         for (price, group) in state.price.iter_mut().zip(&state.groups) {
             let steep = |m: usize| set.phi(state.theta[m])[1];
@@ -182,9 +206,9 @@ impl Joint {
     }
 
     /// Finds V and s for the multipliers as they are.
-    fn look(&mut self, factors: &[&Factor], task: &Task<'_>) {
+    fn look(&mut self, grams: &dyn GramSource, task: &Task<'_>) {
         self.a = self.machine.feasible(task, false);
-        self.values = images(factors, &self.a);
+        self.values = images(grams, &self.a);
         self.half = self.values.transposed_times(&self.a).iter().map(|s| 0.5 * s.max(0.0)).collect();
     }
 
@@ -208,17 +232,17 @@ impl Joint {
         pairs.map(|pair| if keep(pair) { *pair.0 } else { 0.0 }).collect()
     }
 
-    /// One predictor–corrector step with K_θ ≈ F Fᵀ; none where its system cannot be solved.
-    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, f: &Matrix) {
-        let Ok(system) = System::new(self, task, set, f, &self.machine.give()) else { return };
+    /// One predictor–corrector step with K_θ or something close; none where its system cannot be solved.
+    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: &Combined) {
+        let Ok(system) = System::new(self, task, set, kernel) else { return };
         let count = self.machine.count() + self.theta.len() as f64;
         let decision = self.values.times(&self.theta);
         // Straight at the solution first: how far that gets tells how much centring is needed.
-        let straight = system.solve(self, task, &decision, &|_| [0.0, 0.0], &|_| 0.0);
+        let straight = system.solve(self, &decision, &|_| [0.0, 0.0], &|_| 0.0);
         let now = self.complementarity(&straight, 0.0);
         let left = (self.complementarity(&straight, self.longest(&straight)) / now).clamp(0.0, 1.0);
         let target = left * left * left * now / count;
-        let change = system.solve(self, task, &decision, &|k| interior::corrected(target, straight.machine[k]), &|m| {
+        let change = system.solve(self, &decision, &|k| interior::corrected(target, straight.machine[k]), &|m| {
             target - straight.theta[m] * straight.slack[m]
         });
         let length = SHORT_OF_BOUND * self.longest(&change);
@@ -242,95 +266,6 @@ impl Joint {
         let pairs = [(&self.theta, &step.theta), (&self.slack, &step.slack), (&self.price, &step.price)];
         let limits = pairs.into_iter().flat_map(|(x, d)| x.iter().zip(d)).map(limit);
         limits.fold(self.machine.longest(&step.machine), f64::min)
-    }
-}
-
-/// The bordered system of a step.
-struct System {
-    /// [F 1 V], the ones only with a bias, and e.
-    all: Matrix,
-    give: Vec<f64>,
-    /// Columns before V.
-    first: usize,
-    factored: Cholesky,
-    /// Φ of every group behind the factored matrix, and ΦᵀG⁻¹Φ.
-    borders: Vec<Vec<f64>>,
-    corner: Cholesky,
-    /// φ and φ' of all weights.
-    phi: Vec<[f64; 3]>,
-}
-
-impl System {
-    fn new(state: &Joint, task: &Task<'_>, set: &dyn Separable, f: &Matrix, give: &[f64]) -> Result<Self> {
-        let terms = state.theta.len();
-        let first = f.cols() + usize::from(task.intercept);
-        let mut all = Matrix::zeros(f.rows(), first + terms);
-        all.data_mut().par_chunks_mut(first + terms).enumerate().for_each(|(i, row)| {
-            row[f.cols()..first].fill(1.0);
-            row[..f.cols()].copy_from_slice(f.row(i));
-            row[first..].copy_from_slice(state.values.row(i));
-        });
-        let mut inner = all.weighted_gram(give);
-        (0..f.cols()).for_each(|k| inner[(k, k)] += 1.0);
-        let phi: Vec<[f64; 3]> = state.theta.iter().map(|&t| set.phi(t)).collect();
-        for (price, group) in state.price.iter().zip(&state.groups) {
-            for m in group.clone() {
-                inner[(first + m, first + m)] += price * phi[m][2] + state.slack[m] / state.theta[m];
-            }
-        }
-        (f.cols()..first + terms).for_each(|k| inner[(k, k)] *= 1.0 + RIDGE);
-        let factored = Cholesky::new(inner, "the system of a joint step")?;
-        let border = |group: &Range<usize>| {
-            let mut column = vec![0.0; first + terms];
-            group.clone().for_each(|m| column[first + m] = phi[m][1]);
-            factored.solve_lower(&mut column);
-            column
-        };
-        let borders: Vec<Vec<f64>> = state.groups.iter().map(border).collect();
-        let mut corner = Matrix::zeros(borders.len(), borders.len());
-        for (j, left) in borders.iter().enumerate() {
-            borders.iter().enumerate().for_each(|(k, right)| corner[(j, k)] = dot(left, right));
-        }
-        let corner = Cholesky::new(corner, "the corner of a joint step")?;
-        Ok(Self { all, give: give.to_vec(), first, factored, borders, corner, phi })
-    }
-
-    /// The Newton step towards pairs of the machine equal to `goal` and θ ζ equal to `weight_goal`.
-    fn solve(
-        &self,
-        state: &Joint,
-        task: &Task<'_>,
-        decision: &[f64],
-        goal: &dyn Fn(usize) -> [f64; 2],
-        weight_goal: &dyn Fn(usize) -> f64,
-    ) -> Step {
-        let (first, terms) = (self.first, state.theta.len());
-        let aim = state.machine.aim(decision, &self.give, goal);
-        let scaled: Vec<f64> = aim.right.iter().zip(&self.give).map(|(r, e)| r * e).collect();
-        let mut x = self.all.transposed_times(&scaled);
-        if task.intercept {
-            x[first - 1] += state.machine.multipliers().iter().sum::<f64>();
-        }
-        // What is missing to θ ζ at its goal, and to Σφ = 1.
-        let miss: Vec<f64> = (0..terms).map(|m| weight_goal(m) - state.theta[m] * state.slack[m]).collect();
-        let mut open = Vec::new();
-        for (price, group) in state.price.iter().zip(&state.groups) {
-            for m in group.clone() {
-                let rest = price * self.phi[m][1] - state.half[m] - state.slack[m];
-                x[first + m] += miss[m] / state.theta[m] - rest;
-            }
-            open.push(1.0 - group.clone().map(|m| self.phi[m][0]).sum::<f64>());
-        }
-        self.factored.solve_lower(&mut x);
-        let mut price: Vec<f64> = self.borders.iter().zip(&open).map(|(b, open)| dot(b, &x) - open).collect();
-        self.corner.solve(&mut price);
-        self.borders.iter().zip(&price).for_each(|(b, p)| axpy(-p, b, &mut x));
-        self.factored.solve_upper(&mut x);
-        let machine = state.machine.changes(&aim, &self.all.times(&x));
-        let bias = if task.intercept { x[first - 1] } else { 0.0 };
-        let theta = x.split_off(first);
-        let slack = (0..terms).map(|m| (miss[m] - state.slack[m] * theta[m]) / state.theta[m]).collect();
-        Step { machine, bias, theta, slack, price }
     }
 }
 
@@ -394,8 +329,7 @@ mod tests {
                 };
                 for (name, set) in &sets {
                     let set: &dyn Separable = &**set;
-                    let found = factors(&problem).unwrap();
-                    let ours = fit(&problem, &found, set, &mut Memory::default(), &mut Silent).unwrap();
+                    let ours = fit(&problem, set, &mut Memory::default(), &mut Silent).unwrap();
                     let told = format!("{name}, {fitting:?}, price {price}, bias {intercept}");
                     let ours = ours.unwrap_or_else(|| panic!("{told}: no progress"));
                     let other = level::fit(&problem, set, &mut Memory::default(), &mut Silent).unwrap();

@@ -78,12 +78,12 @@ fn nothing_of_a_test_row_is_seen() {
         TrainSpec { missing: Missing::Mean, ..base("rbf(auto), linear on view(part), all") },
     ] {
         // Some rows lack a view: training rows, and in the other data other test rows.
-        let lacking = |x: &Dataset, rows: &[usize]| match spec.missing == plain().missing {
-            true => x.clone(),
-            false => {
-                let view = View { name: "part".into(), columns: 2..9 };
-                x.clone().with_views(vec![view]).unwrap().with_absent("part", rows).unwrap()
+        let lacking = |x: &Dataset, rows: &[usize]| {
+            if spec.missing == plain().missing {
+                return x.clone();
             }
+            let view = View { name: "part".into(), columns: 2..9 };
+            x.clone().with_views(vec![view]).unwrap().with_absent("part", rows).unwrap()
         };
         let list = competing("all", &spec, "C=1|10", &y);
         let one = run(&lacking(&x, &[3, 8, 30]), &y, &list, &protocol);

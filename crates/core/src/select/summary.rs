@@ -422,7 +422,7 @@ fn verdict(metric: Metric, lines: &[Line], between: &[Vec<Option<f64>>]) -> Vec<
             .map(|i| lines[i].method.as_str())
             .collect();
         if !equal.is_empty() {
-            out.push(format!("Not told apart from {}: {}.", lines[top].method, equal.join(", ")));
+            out.push(format!("Not significantly worse than {}: {}.", lines[top].method, equal.join(", ")));
         }
         out.push("Tests are paired over the splits and corrected for their overlap; 5 %, adjusted for the number of methods.".into());
     }

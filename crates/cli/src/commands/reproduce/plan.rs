@@ -12,6 +12,7 @@ use mercer::{
 use serde::Deserialize;
 
 use super::pixels;
+use crate::commands::target_key;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -211,7 +212,7 @@ impl Part {
 
     fn table(&self, paths: &[PathBuf]) -> Result<(Dataset, Target)> {
         let table = if let [path] = paths { data::read(path)? } else { joined(paths)? };
-        let key = super::super::target_key(self.target.as_deref(), &table)?;
+        let key = target_key(self.target.as_deref(), &table)?;
         let mut exclude: Vec<&str> = self.exclude.iter().map(String::as_str).collect();
         exclude.push(key);
         let task = if self.classify { TaskHint::Classify } else { TaskHint::Auto };

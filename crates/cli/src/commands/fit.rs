@@ -316,7 +316,7 @@ impl Plan {
         if self.report_folds < 2 {
             return without("");
         }
-        let found = self.contenders(label, spec).and_then(|contenders| {
+        let found = contenders(label, spec).and_then(|contenders| {
             let folds = Splitting::Folds { folds: self.report_folds, repeats: 1 };
             let protocol = Protocol::new(folds, Metric::default_for(target), 0);
             let ticker = Ticker::new(self.show, "report, rows held out: ", super::select::workers(self.threads));
@@ -336,27 +336,27 @@ impl Plan {
             Err(e) => without(&format!(" (folds failed: {e})")),
         }
     }
+}
 
-    /// The request, and equal weights at the same price. What was left to cross-validation is chosen inside every fold.
-    fn contenders(&self, label: &str, spec: &TrainSpec) -> Result<Vec<Contender>> {
-        let Choices { c, v, .. } = spec.choose;
-        let price = if c { String::new() } else { format!("C={}", spec.c) };
-        let own = if v { format!("{price};v=0.1..0.9:0.2") } else { price.clone() };
-        let plain = TrainSpec { choose: Choices::default(), ..spec.clone() };
-        let uniform = TrainSpec {
-            method: MethodSpec::Uniform {},
-            shared_weights: false,
-            group_by: GroupBy::None,
-            penalties: None,
-            ..plain.clone()
-        };
-        let contender = |label: &str, spec: TrainSpec, grid: &str| -> Result<Contender> {
-            Ok(Contender { label: label.into(), grid: Grid::parse(grid, &spec.method)?, spec })
-        };
-        let mut list = vec![contender("uniform", uniform, &price)?];
-        if !matches!(spec.method, MethodSpec::Uniform {}) {
-            list.push(contender(label, plain, &own)?);
-        }
-        Ok(list)
+/// The request, and equal weights at the same price. What was left to cross-validation is chosen inside every fold.
+fn contenders(label: &str, spec: &TrainSpec) -> Result<Vec<Contender>> {
+    let Choices { c, v, .. } = spec.choose;
+    let price = if c { String::new() } else { format!("C={}", spec.c) };
+    let own = if v { format!("{price};v=0.1..0.9:0.2") } else { price.clone() };
+    let plain = TrainSpec { choose: Choices::default(), ..spec.clone() };
+    let uniform = TrainSpec {
+        method: MethodSpec::Uniform {},
+        shared_weights: false,
+        group_by: GroupBy::None,
+        penalties: None,
+        ..plain.clone()
+    };
+    let contender = |label: &str, spec: TrainSpec, grid: &str| -> Result<Contender> {
+        Ok(Contender { label: label.into(), grid: Grid::parse(grid, &spec.method)?, spec })
+    };
+    let mut list = vec![contender("uniform", uniform, &price)?];
+    if !matches!(spec.method, MethodSpec::Uniform {}) {
+        list.push(contender(label, plain, &own)?);
     }
+    Ok(list)
 }

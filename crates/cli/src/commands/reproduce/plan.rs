@@ -30,6 +30,7 @@ pub struct Experiment {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Part {
     pub name: String,
     /// Which table or figure.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
 
 use mercer::{Error, Result, select::Run};
 
-use super::plan::{Experiment, Part};
+use super::plan::{Entry, Experiment, Part};
 
 /// A line of got.csv: one method on one split.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,7 +165,7 @@ pub fn table(part: &Part, rows: &[Row], expected: &[Expected]) -> Vec<Vec<String
     let rows: Vec<&Row> = rows.iter().filter(|r| r.part == part.name).collect();
     let expected: Vec<&Expected> = expected.iter().filter(|e| e.part == part.name).collect();
     let mut methods: Vec<&str> = Vec::new();
-    let named = part.methods.iter().map(|m| m.label()).filter(|m| rows.iter().any(|r| r.method == *m));
+    let named = part.methods.iter().map(Entry::label).filter(|m| rows.iter().any(|r| r.method == *m));
     let others = rows.iter().map(|r| r.method.as_str()).chain(expected.iter().map(|e| e.method.as_str()));
     for method in named.chain(others) {
         if !methods.contains(&method) {

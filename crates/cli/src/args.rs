@@ -248,6 +248,9 @@ pub struct FitArgs {
     /// Also write an HTML report
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Folds in which the report measures the request and equal weights on rows held out; 0: training rows only
+    #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Output")]
+    pub report_folds: usize,
     /// Exit with 1 when the tolerance was not reached
     #[arg(long, help_heading = "Output")]
     pub strict: bool,

@@ -210,16 +210,16 @@ pub enum Paper {
 pub struct ReproduceArgs {
     /// Which paper
     pub paper: Paper,
-    /// Generated data and few repeats only: minutes, not hours
+    /// Generated data and few repeats only, a check in seconds; writes files with --out alone
     #[arg(long)]
     pub quick: bool,
     /// Only these parts, by name
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub only: Vec<String>,
-    /// Folder that holds experiment.toml and expected.csv; got.csv and page.html go there [default: reproduce/PAPER]
+    /// Folder that holds experiment.toml and expected.csv; got.csv and page.md go there [default: reproduce/PAPER]
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
-    /// Where got.csv and page.html go instead
+    /// Where got.csv and page.md go instead; rows that are in this got.csv already are not run again
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
     /// Threads (default: one per core); results do not depend on it

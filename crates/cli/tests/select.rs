@@ -195,16 +195,26 @@ fn tuning_prints_the_best_and_saves_its_model() {
     assert!(code == Some(2) && err.contains("grid axis"), "{err}");
 }
 
+fn reproductions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reproduce")
+}
+
 #[test]
 fn a_quick_reproduction_writes_both_tables() {
     let folder = Folder::new("select_reproduce");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reproduce");
-    for paper in ["gmkl", "smkl"] {
+    let root = reproductions();
+    for (paper, part) in [
+        ("gmkl", "toy1"),
+        ("smkl", "toy1"),
+        ("clmkl", "four_gaussians"),
+        ("glmkl", "four_gaussians"),
+        ("vcmkl", "square"),
+    ] {
         let line = format!("reproduce {paper} --quick --folder '{}' --out .", root.join(paper).display());
         let out = folder.done(&line);
-        assert!(out.contains("toy1") && out.contains("written: "), "{out}");
+        assert!(out.contains(part) && out.contains("written: "), "{out}");
         let got = folder.read("got.csv");
-        assert!(got.lines().count() > 6 && got.lines().skip(1).all(|l| l.starts_with("toy1,")), "{got}");
+        assert!(got.lines().count() > 6 && got.lines().any(|l| l.starts_with(&format!("{part},"))), "{got}");
         let page = folder.read("page.md");
         assert!(page.contains("A quick run") && page.contains("| method | measure | paper | ours |"), "{page}");
         if paper == "gmkl" {
@@ -213,4 +223,49 @@ fn a_quick_reproduction_writes_both_tables() {
     }
     let (code, _, err) = folder.run(&format!("reproduce gmkl --only mars --folder '{}'", root.join("gmkl").display()));
     assert!(code == Some(2) && err.contains("figure2-toy2"), "{err}");
+}
+
+/// The results that took hours are not run again: without any data the page of every paper follows from its rows, every part that differs from
+/// the paper says why, and what is committed is that page.
+#[test]
+fn stored_rows_make_the_committed_pages() {
+    let folder = Folder::new("select_stored");
+    for paper in ["gmkl", "smkl", "clmkl", "glmkl", "vcmkl"] {
+        let own = reproductions().join(paper);
+        fs::copy(own.join("got.csv"), folder.0.join("got.csv")).unwrap();
+        let line = format!("reproduce {paper} --folder '{}' --out .", own.display());
+        let (code, out, err) = {
+            let output = folder.command(&line).env("MERCER_DATA_DIR", "nowhere").output().unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+        };
+        assert_eq!(code, Some(0), "{paper}: {out}\n{err}");
+        assert!(err.contains("are not run again"), "{err}");
+        assert_eq!(folder.read("got.csv"), fs::read_to_string(own.join("got.csv")).unwrap(), "{paper}: got.csv");
+        let page = folder.read("page.md");
+        assert_eq!(page, fs::read_to_string(own.join("page.md")).unwrap(), "{paper}: page.md");
+        for part in page.split("\n## ").skip(1) {
+            let said = part.lines().rev().find(|l| !l.trim().is_empty()).is_some_and(|l| !l.starts_with('|'));
+            assert!(said || !part.contains(" * |"), "{paper}: a difference that nothing is said about:\n{part}");
+        }
+    }
+}
+
+/// A method whose rows are not all there is run; the others are kept.
+#[test]
+fn a_reproduction_runs_what_is_missing() {
+    let folder = Folder::new("select_missing");
+    let line = format!("reproduce smkl --only toy1 --folder '{}' --out .", reproductions().join("smkl").display());
+    folder.done(&line);
+    let whole = folder.read("got.csv");
+    let marked = "toy1,uniform,0,12.5,21,21,1,,0.1000,kept";
+    let one = |l: &str| format!("{}\n", if l.starts_with("toy1,uniform,0,") { marked } else { l });
+    let fewer: String = whole.lines().filter(|l| !l.starts_with("toy1,smkl,1,")).map(one).collect();
+    fs::write(folder.0.join("got.csv"), fewer).unwrap();
+    folder.done(&line);
+    let again = folder.read("got.csv");
+    assert_eq!(again.lines().count(), whole.lines().count());
+    assert!(again.contains(marked) && again.contains("toy1,smkl,1,"), "{again}");
+    fs::write(folder.0.join("got.csv"), "part,method\na,b\n").unwrap();
+    let (code, _, err) = folder.run(&line);
+    assert!(code == Some(2) && err.contains("has no column `split`"), "{err}");
 }

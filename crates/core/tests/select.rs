@@ -7,7 +7,9 @@ use std::{
 
 use mercer::{
     TrainSpec,
-    data::{Dataset, Rng, Target, synthetic},
+    data::{Dataset, Missing, Rng, Target, View, synthetic},
+    gram::Stack,
+    kernels::{Indefinite, Normalize},
     linalg::{Matrix, threads},
     methods::Source,
     metrics::Metric,
@@ -62,19 +64,55 @@ fn nothing_of_a_test_row_is_seen() {
     let turned = Target::Classes { names: names.clone(), labels: turned };
     // Split by the order of rows, which does not depend on the labels.
     let protocol = Protocol { folds: 2, ..Protocol::new(Splitting::Time { folds: 1 }, Metric::Accuracy, 1) };
-    for (kernels, preprocess, standardize) in [
-        ("rbf(auto), linear on all", "", true),
-        ("linear on all", "average(2), difference(1, keep)", true),
-        ("auto on cols(1-2)", "", false),
+    let plain = TrainSpec::default;
+    for spec in [
+        base("rbf(auto), linear on all"),
+        TrainSpec {
+            preprocess: "average(2), difference(1, keep)".into(),
+            normalize: Normalize::Trace,
+            ..base("linear on all")
+        },
+        TrainSpec { standardize: false, normalize: Normalize::Spherical, ..base("rbf(auto) on cols(1-2)") },
+        TrainSpec { preprocess: "snv".into(), normalize: Normalize::Center, ..base("poly(2) on all") },
+        TrainSpec { preprocess: "difference(2)".into(), normalize: Normalize::None, ..base("rbf(3) on all") },
+        TrainSpec { missing: Missing::Mean, ..base("rbf(auto), linear on view(part), all") },
     ] {
-        let kernels = if kernels.starts_with("auto") { "rbf(auto) on cols(1-2)" } else { kernels };
-        let spec = TrainSpec { preprocess: preprocess.into(), standardize, ..base(kernels) };
+        // Some rows lack a view: training rows, and in the other data other test rows.
+        let lacking = |x: &Dataset, rows: &[usize]| {
+            if spec.missing == plain().missing {
+                return x.clone();
+            }
+            let view = View { name: "part".into(), columns: 2..9 };
+            x.clone().with_views(vec![view]).unwrap().with_absent("part", rows).unwrap()
+        };
         let list = competing("all", &spec, "C=1|10", &y);
-        let (one, two) = (run(&x, &y, &list, &protocol), run(&other, &turned, &list, &protocol));
-        for (a, b) in one.runs.iter().zip(&two.runs) {
-            assert_eq!(a.error, None, "{}", a.method);
-            assert_eq!((&a.chosen, &a.weights, a.gap), (&b.chosen, &b.weights, b.gap), "{} {preprocess}", a.method);
-        }
+        let one = run(&lacking(&x, &[3, 8, 30]), &y, &list, &protocol);
+        let two = run(&lacking(&other, &[3, 8, 25, 41]), &turned, &list, &protocol);
+        same_fits(&one, &two, &spec);
+    }
+    // Ready-made matrices, repaired: only those values may differ that involve a test row.
+    let matrix = |x: &Dataset| -> Vec<f64> {
+        let x = x.features();
+        let value = |i: usize, j: usize| (0..cols).map(|k| (x[(i, k)] - x[(j, k)]).abs().sqrt()).sum::<f64>();
+        (0..44 * 44).map(|at| -value(at / 44, at % 44)).collect()
+    };
+    let (first, second) = (matrix(&x), matrix(&other));
+    let stack = |data| Source::Ready(Stack { rows: 44, cols: 44, terms: 1, data });
+    for indefinite in [Indefinite::Shift, Indefinite::Clip, Indefinite::Flip] {
+        let spec = TrainSpec { indefinite, ..plain() };
+        let list = competing("l1", &spec, "C=1|10", &y);
+        let run = |source, y| {
+            compare(source, y, None, None, &list, &protocol, &Journal::none(), &Unwatched).unwrap().unwrap()
+        };
+        same_fits(&run(stack(&first), &y), &run(stack(&second), &turned), &spec);
+    }
+}
+
+/// The same was chosen and learned.
+fn same_fits(one: &Comparison, two: &Comparison, spec: &TrainSpec) {
+    for (a, b) in one.runs.iter().zip(&two.runs) {
+        assert_eq!((&a.error, &b.error), (&None, &None), "{} {spec:?}", a.method);
+        assert_eq!((&a.chosen, &a.weights, a.gap), (&b.chosen, &b.weights, b.gap), "{} {spec:?}", a.method);
     }
 }
 
@@ -91,8 +129,13 @@ fn random_labels_give_chance_level() {
         folds: 2,
         ..Protocol::new(Splitting::Random { train: 0.5, repeats: 6 }, Metric::BalancedAccuracy, 2)
     };
-    for preprocess in ["", "snv"] {
-        let spec = TrainSpec { preprocess: preprocess.into(), ..base("rbf(1|3), linear on all, each") };
+    for (preprocess, normalize) in [
+        ("", Normalize::Multiplicative),
+        ("snv", Normalize::Trace),
+        ("average(2), difference(1, keep)", Normalize::Center),
+        ("difference(1)", Normalize::Spherical),
+    ] {
+        let spec = TrainSpec { preprocess: preprocess.into(), normalize, ..base("rbf(1|3), linear on all, each") };
         let result = run(&x, &y, &competing("all", &spec, "C=0.1|10", &y), &protocol);
         assert_eq!(result.lines.len(), mercer::methods::catalogue().len() + 1);
         for line in &result.lines {

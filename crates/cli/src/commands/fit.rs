@@ -7,8 +7,10 @@ use mercer::{
     data::{Dataset, Span, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
-    methods::{Choices, MethodSpec, Prepared},
-    report::{self, AlignmentPanel, MethodRow, ReportData, WeightPanel},
+    methods::{Choices, GroupBy, MethodSpec, Prepared, Source},
+    metrics::Metric,
+    report::{self, AlignmentPanel, MethodRow, ReportData, Score, WeightPanel},
+    select::{Comparison, Contender, Grid, Journal, Protocol, Splitting, compare},
     trace::Status,
 };
 use serde_json::{Value, json};
@@ -19,6 +21,7 @@ use crate::{
     describe, output,
     progress::{Cause, Progress, Show, catch_interrupt},
     scores,
+    ticker::Ticker,
     values::Setting,
 };
 
@@ -42,6 +45,7 @@ pub struct Plan {
     time_limit: Option<f64>,
     output: PathBuf,
     report: Option<PathBuf>,
+    report_folds: usize,
     strict: bool,
     json: bool,
     quiet: bool,
@@ -105,6 +109,7 @@ impl TryFrom<FitArgs> for Plan {
             time_limit: args.time_limit,
             output: args.output,
             report: args.report,
+            report_folds: args.report_folds,
             strict: args.strict,
             json: args.json,
             quiet: args.quiet,
@@ -189,7 +194,8 @@ impl Plan {
         model.save(&self.output)?;
         let interrupted = cause == Some(Cause::Interrupt);
         if let Some(path) = self.report.as_ref().filter(|_| !interrupted) {
-            let page = threads::install(self.threads, || self.page(&model, &spec, &data, &target, &key))?;
+            let page =
+                threads::install(self.threads, || self.page(&model, &spec, &data, &target, weight.as_deref(), &key))?;
             output::write_file(path, report::html(&page).as_bytes())?;
         }
         self.tell(&model, cause)?;
@@ -245,19 +251,33 @@ impl Plan {
         }
     }
 
-    fn page(&self, model: &Model, spec: &TrainSpec, data: &Dataset, target: &Target, key: &str) -> Result<ReportData> {
+    fn page(
+        &self,
+        model: &Model,
+        spec: &TrainSpec,
+        data: &Dataset,
+        target: &Target,
+        weight: Option<&[f64]>,
+        key: &str,
+    ) -> Result<ReportData> {
         let method = describe::method(model);
         let predicted = model.predict(data)?;
         let truth = scores::in_model_classes(target.clone(), model, key)?;
-        let score = scores::headline("training", &truth, &predicted)?;
+        // An interval would speak of new rows.
+        let score = Score { interval: None, ..scores::headline("training", &truth, &predicted)? };
         let mut warnings = model.warnings.clone();
-        warnings.push("Scores on this page are of the training rows; `mercer score` measures rows held out.".into());
         // All pairs of kernels: not for banks of hundreds.
         let few = model.kernel_names().len() <= ALIGNED;
         let aligned = || Prepared::from_table(data, target, None, spec)?.diagnose();
         let alignment = if few { Some(AlignmentPanel::new(&aligned()?)) } else { None };
+        let comparison = self.held_out(&method, spec, data, target, weight, &mut warnings);
+        let outcome = match comparison {
+            // Rows held out say more, and are in its sections.
+            Some(_) => None,
+            None => Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
+        };
         Ok(ReportData {
-            title: format!("mercer: {key} from {}", self.data.display()),
+            title: format!("mercer: {key} from {}", self.data.file_name().unwrap_or_default().display()),
             command: output::command_line(),
             version: model.version.clone(),
             data: vec![
@@ -269,11 +289,74 @@ impl Plan {
             methods: vec![MethodRow::new(&method, model, Some(score))],
             weights: vec![WeightPanel::new(&method, model)],
             traces: report::trace_lines(&method, model),
-            outcome: Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
+            outcome,
             alignment,
-            comparison: None,
+            comparison,
             tuning: None,
             warnings,
         })
     }
+
+    /// The same request and equal weights on rows held out, fold by fold; where that is not possible the reader is told.
+    fn held_out(
+        &self,
+        label: &str,
+        spec: &TrainSpec,
+        data: &Dataset,
+        target: &Target,
+        weight: Option<&[f64]>,
+        warnings: &mut Vec<String>,
+    ) -> Option<Comparison> {
+        let mut without = |why: &str| {
+            warnings.push(format!(
+                "Scores on this page are of the training rows{why}; `mercer score` measures rows held out."
+            ));
+            None
+        };
+        if self.report_folds < 2 {
+            return without("");
+        }
+        let found = contenders(label, spec).and_then(|contenders| {
+            let folds = Splitting::Folds { folds: self.report_folds, repeats: 1 };
+            let protocol = Protocol::new(folds, Metric::default_for(target), 0);
+            let ticker = Ticker::new(self.show, "report, rows held out: ", super::select::workers(self.threads));
+            let source = Source::Table(data);
+            let found = compare(source, target, weight, None, &contenders, &protocol, &Journal::none(), &ticker);
+            ticker.finish();
+            found
+        });
+        match found {
+            Ok(Some(mut found)) => {
+                // The fit on all rows has these in sections of its own.
+                found.aligned = None;
+                found.runs.iter_mut().filter_map(|r| r.detail.as_mut()).for_each(|d| d.trace.clear());
+                Some(found)
+            }
+            Ok(None) => without(", as the folds were interrupted"),
+            Err(e) => without(&format!(" (folds failed: {e})")),
+        }
+    }
+}
+
+/// The request, and equal weights at the same price. What was left to cross-validation is chosen inside every fold.
+fn contenders(label: &str, spec: &TrainSpec) -> Result<Vec<Contender>> {
+    let Choices { c, v, .. } = spec.choose;
+    let price = if c { String::new() } else { format!("C={}", spec.c) };
+    let own = if v { format!("{price};v=0.1..0.9:0.2") } else { price.clone() };
+    let plain = TrainSpec { choose: Choices::default(), ..spec.clone() };
+    let uniform = TrainSpec {
+        method: MethodSpec::Uniform {},
+        shared_weights: false,
+        group_by: GroupBy::None,
+        penalties: None,
+        ..plain.clone()
+    };
+    let contender = |label: &str, spec: TrainSpec, grid: &str| -> Result<Contender> {
+        Ok(Contender { label: label.into(), grid: Grid::parse(grid, &spec.method)?, spec })
+    };
+    let mut list = vec![contender("uniform", uniform, &price)?];
+    if !matches!(spec.method, MethodSpec::Uniform {}) {
+        list.push(contender(label, plain, &own)?);
+    }
+    Ok(list)
 }

@@ -66,7 +66,7 @@ fn help_names_every_command_and_option() {
     assert!(help.contains("Exit codes: 0 done; 1 tolerance not reached"));
     let help = folder.run("fit --help").exits(0).out;
     let options = "target method kernels v p solver penalty eps folds seed loss multi-class shared-weights no-intercept group-by penalties \
-                   epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory storage threads time-limit report strict json quiet verbose output";
+                   epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory storage threads time-limit report report-folds strict json quiet verbose output";
     for option in options.split_whitespace() {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }
@@ -318,11 +318,36 @@ fn reports_are_written_whole() {
         .run(&format!("fit train.csv --target class {BANK} --method uniform --report fit.html -o u.mercer -q"))
         .exits(0);
     folder.run("inspect m.mercer --report inspect.html").exits(0);
+    let page = |name: &str| fs::read_to_string(folder.0.join(name)).unwrap();
     for name in ["fit.html", "inspect.html"] {
-        let page = fs::read_to_string(folder.0.join(name)).unwrap();
+        let page = page(name);
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}");
         assert!(page.contains("What was learned") && !page.contains("NaN"), "{name}");
     }
+    // Rows held out, beside equal weights; what is left to cross-validation is chosen inside.
+    for (options, parameters) in [("-C 10", "as given"), ("-C auto", "chosen in each training part")] {
+        let line =
+            format!("fit train.csv --target class {BANK} --method l1 {options} --report held.html -o h.mercer -q");
+        folder.run(&line).exits(0);
+        let page = page("held.html");
+        for part in [
+            "On rows held out",
+            "5 folds",
+            parameters,
+            ">ROC<",
+            "Confusion matrix",
+            "Kernels over the splits",
+            "uniform",
+        ] {
+            assert!(page.contains(part), "{options}: {part}");
+        }
+        assert!(!page.contains("are of the training rows") && !page.contains("NaN"), "{options}");
+    }
+    let line = format!("fit train.csv --target class {BANK} --report-folds 0 --report plain.html -o h.mercer -q");
+    folder.run(&line).exits(0);
+    assert!(
+        page("plain.html").contains("are of the training rows") && !page("plain.html").contains("On rows held out")
+    );
 }
 
 #[test]

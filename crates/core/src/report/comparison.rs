@@ -140,15 +140,16 @@ pub fn found(t: &Tuning) -> Vec<String> {
     out
 }
 
-/// All sections of a comparison.
-pub(super) fn sections(c: &Comparison) -> String {
+/// All sections of a comparison; `own` is the method the page is about, if it is about one.
+pub(super) fn sections(c: &Comparison, own: Option<&str>) -> String {
+    let shown = shown(c, own);
     [
         section("protocol", "Protocol", Some(facts(&c.protocol))),
         section("lines", "Comparison", Some(lines(c))),
         section("tests", "Which differences are real", tests(c)),
-        section("roc-s", "ROC", roc(c)),
-        section("confusion", "Confusion matrix", confusion(c)),
-        section("residuals-s", "Predicted against true", residuals(c)),
+        section("roc-s", "ROC", roc(&shown)),
+        section("confusion", "Confusion matrix", confusion(c, &shown)),
+        section("residuals-s", "Predicted against true", residuals(&shown)),
         section("stable", "Kernels over the splits", stability(c)),
         section("folds", "Weights split by split", by_split(c)),
         section("same", "Interchangeable kernels", same(c)),
@@ -247,9 +248,9 @@ fn lines(c: &Comparison) -> String {
     )
 }
 
-/// Every two methods.
+/// Every two methods, where the table has not said it all.
 fn tests(c: &Comparison) -> Option<String> {
-    c.between.iter().flatten().flatten().next()?;
+    c.between.iter().flatten().flatten().next().filter(|_| c.lines.len() > 2)?;
     let mut out = String::from("<thead><tr><th scope=\"col\">p</th>");
     for l in &c.lines {
         let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", escape(&l.method));
@@ -269,15 +270,16 @@ fn tests(c: &Comparison) -> Option<String> {
     ))
 }
 
-/// The best method and equal weights; where these are the best, they and the best of the others.
-fn shown(c: &Comparison) -> Vec<&Line> {
+/// The best method and equal weights; where these are the best, they and the best of the others. `own` comes first.
+fn shown<'a>(c: &'a Comparison, own: Option<&str>) -> Vec<&'a Line> {
     let sign = if c.higher_is_better { 1.0 } else { -1.0 };
     let uniform = c.uniform();
     let others = (0..c.lines.len()).filter(|&i| Some(i) != uniform && c.lines[i].mean.is_some());
     let value = |i: usize| sign * c.lines[i].mean.unwrap_or(f64::NAN);
     let other = others.reduce(|b, i| if value(i) > value(b) { i } else { b });
     let mut places: Vec<usize> = uniform.into_iter().chain(other).collect();
-    places.sort_by_key(|i| Some(*i) != c.best());
+    let first = c.lines.iter().position(|l| Some(l.method.as_str()) == own).or(c.best());
+    places.sort_by_key(|i| Some(*i) != first);
     places.into_iter().map(|i| &c.lines[i]).collect()
 }
 
@@ -286,16 +288,16 @@ fn legend(names: &[&str]) -> String {
     format!("<ul class=\"legend\">\n{}</ul>\n", names.iter().enumerate().map(item).collect::<String>())
 }
 
-fn roc(c: &Comparison) -> Option<String> {
-    let lines: Vec<&Line> = shown(c).into_iter().filter(|l| !l.roc.is_empty()).collect();
-    let curves: Vec<(&str, &[(f64, f64)])> = lines.iter().map(|l| (l.method.as_str(), l.roc.as_slice())).collect();
+fn roc(shown: &[&Line]) -> Option<String> {
+    let lines = shown.iter().filter(|l| !l.roc.is_empty());
+    let curves: Vec<(&str, &[(f64, f64)])> = lines.map(|l| (l.method.as_str(), l.roc.as_slice())).collect();
     let chart = svg::roc(&curves)?;
     let names: Vec<&str> = curves.iter().map(|k| k.0).collect();
     Some(format!("<p>Test rows of all splits together.</p>\n{chart}{}", legend(&names)))
 }
 
-fn confusion(c: &Comparison) -> Option<String> {
-    let (line, classes) = (shown(c).into_iter().next()?, c.classes.as_ref()?);
+fn confusion(c: &Comparison, shown: &[&Line]) -> Option<String> {
+    let (line, classes) = (shown.first()?, c.classes.as_ref()?);
     let counts = line.confusion.as_ref()?;
     Some(format!(
         "<p>{}, test rows of all splits together.</p>\n{}",
@@ -304,8 +306,8 @@ fn confusion(c: &Comparison) -> Option<String> {
     ))
 }
 
-fn residuals(c: &Comparison) -> Option<String> {
-    let line = shown(c).into_iter().next()?;
+fn residuals(shown: &[&Line]) -> Option<String> {
+    let line = shown.first()?;
     let chart = svg::scatter(&line.residuals)?;
     Some(format!("<p>{}, test rows of all splits together.</p>\n{chart}", escape(&line.method)))
 }

@@ -11,14 +11,17 @@ const MAX_KERNELS: usize = 40;
 
 /// The whole page.
 pub fn html(data: &ReportData) -> String {
+    // Beside a comparison, the table of methods is about one fit.
+    let own = data.methods.first().map(|m| m.method.as_str());
+    let fitted = if data.comparison.is_some() { "The fit, on its training rows" } else { "Comparison" };
     let sections = [
         section("learned", "What was learned", Some(lead(data))),
         section("data", "Data", (!data.data.is_empty()).then(|| facts(&data.data))),
-        section("comparison", "Comparison", (!data.methods.is_empty()).then(|| methods(&data.methods))),
-        data.comparison.as_ref().map(comparison::sections).unwrap_or_default(),
-        data.tuning.as_ref().map(comparison::tuning).unwrap_or_default(),
+        section("comparison", fitted, (!data.methods.is_empty()).then(|| methods(&data.methods))),
         section("weights", "Kernel weights", (!data.weights.is_empty()).then(|| weights(&data.weights))),
         section("convergence-s", "Convergence", convergence(data)),
+        data.comparison.as_ref().map(|c| comparison::sections(c, own)).unwrap_or_default(),
+        data.tuning.as_ref().map(comparison::tuning).unwrap_or_default(),
         data.outcome.as_ref().map(outcome).unwrap_or_default(),
         section("alignment", "How kernels align", data.alignment.as_ref().map(alignment)),
         section("warnings", "Warnings", Some(warnings(&data.warnings))),
@@ -41,7 +44,12 @@ pub fn html(data: &ReportData) -> String {
 /// The first paragraph: what a comparison or a search has to say, or what one fit learned.
 fn lead(data: &ReportData) -> String {
     let texts = match (&data.comparison, &data.tuning) {
-        (Some(c), _) => c.verdict.clone(),
+        (Some(c), _) if data.methods.is_empty() => c.verdict.clone(),
+        (Some(c), _) => {
+            let mut texts = c.verdict.clone();
+            texts.iter_mut().take(1).for_each(|t| *t = format!("On rows held out: {t}"));
+            [vec![learned(data)], texts].concat()
+        }
         (_, Some(t)) => comparison::found(t),
         _ => vec![learned(data)],
     };
@@ -91,12 +99,15 @@ pub(super) fn boxed(label: &str, class: &str, inner: &str) -> String {
 }
 
 fn methods(rows: &[MethodRow]) -> String {
+    let sortable = rows.len() > 1;
     let metric = rows.iter().find_map(|r| r.score.as_ref()).map(|s| s.name.as_str());
     let mut out = String::from("<thead><tr>");
     let headers = ["method", metric.unwrap_or("score"), "95 % interval", "kernels", "of", "gap", "status", "time"];
     for header in headers {
         let class = if matches!(header, "method" | "status") { "" } else { " class=\"n\"" };
-        let _ = write!(out, "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>", escape(header));
+        let header = escape(header);
+        let header = if sortable { format!("<button type=\"button\">{header}</button>") } else { header };
+        let _ = write!(out, "<th scope=\"col\"{class}>{header}</th>");
     }
     out += "</tr></thead>\n<tbody>\n";
     for row in rows {
@@ -118,7 +129,7 @@ fn methods(rows: &[MethodRow]) -> String {
             number(Some(row.seconds), &seconds(row.seconds)),
         );
     }
-    boxed("Comparison of methods", "sortable", &(out + "</tbody>\n"))
+    boxed("Methods", if sortable { "sortable" } else { "" }, &(out + "</tbody>\n"))
 }
 
 /// A cell with the value it sorts by.

@@ -37,8 +37,14 @@ pub struct Run {
     pub score: Option<f64>,
     /// Kernels with a weight.
     pub selected: usize,
+    /// The same for one machine, region or rule, on average.
+    #[serde(default)]
+    pub selected_each: f64,
     /// Kernels on offer.
     pub total: usize,
+    /// Outer iterations of all machines.
+    #[serde(default)]
+    pub iterations: usize,
     /// Relative duality gap, where the method has one.
     pub gap: Option<f64>,
     /// How the fit ended.
@@ -259,7 +265,9 @@ impl<'a> Nest<'a> {
             split: 0,
             score,
             selected: (0..kernels.len()).filter(|&m| rows.iter().any(|(_, w)| w[m] != 0.0)).count(),
+            selected_each: mean_count(&rows),
             total: kernels.len(),
+            iterations: certificate.iterations,
             gap: Some(certificate.gap).filter(|g| g.is_finite()),
             status: certificate.status,
             seconds,
@@ -342,7 +350,9 @@ impl Run {
             split: 0,
             score: None,
             selected: 0,
+            selected_each: 0.0,
             total: 0,
+            iterations: 0,
             gap: None,
             status: Status::Stopped,
             seconds: 0.0,
@@ -357,6 +367,12 @@ impl Run {
             warnings: Vec::new(),
         }
     }
+}
+
+/// Kernels with a weight in a row, on average.
+fn mean_count(rows: &[(String, Vec<f64>)]) -> f64 {
+    let count: usize = rows.iter().map(|(_, w)| w.iter().filter(|w| **w != 0.0).count()).sum();
+    count as f64 / rows.len().max(1) as f64
 }
 
 /// Each kernel's share in the sum of all weights.

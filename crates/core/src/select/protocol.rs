@@ -85,7 +85,11 @@ impl Splitting {
     /// In words.
     pub fn describe(&self) -> String {
         match self {
-            Self::Random { train, repeats } => format!("{repeats} random splits, {} % to learn from", 100.0 * train),
+            Self::Random { train, repeats } => {
+                let percent = (1e4 * train).round() / 100.0;
+                let splits = if *repeats == 1 { "1 random split".into() } else { format!("{repeats} random splits") };
+                format!("{splits}, {percent} % to learn from")
+            }
             Self::Folds { folds, repeats: 1 } => format!("{folds} folds"),
             Self::Folds { folds, repeats } => format!("{folds} folds, {repeats} times"),
             Self::LeaveOneOut => "leave one out".into(),

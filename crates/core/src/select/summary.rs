@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Paired, Run, Stability,
+    Contender, Paired, Run, Stability,
     compare::{Work, numbers},
     holm, interchangeable, paired, stability,
 };
@@ -300,11 +300,17 @@ fn protocol(work: Work<'_>, splits: &[Split]) -> Vec<(String, String)> {
         let (low, high) = splits.iter().map(part).fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
         if low == high { low.to_string() } else { format!("{low} to {high}") }
     };
+    let fixed = |c: &Contender| c.grid.has("C") && c.grid.axes.iter().all(|(_, values)| values.len() == 1);
+    let parameters = if work.contenders.iter().all(fixed) {
+        "as given".into()
+    } else {
+        format!("chosen in each training part by {} folds, {}", p.folds, p.metric.name())
+    };
     let together = if work.groups.is_some() { "; rows of one group stay together" } else { "" };
     let mut facts = vec![
         ("splits".into(), format!("{}{together}, seed {}", p.splitting.describe(), p.seed)),
         ("rows".into(), format!("{} to learn from, {} to test on", sizes(|s| s.0.len()), sizes(|s| s.1.len()))),
-        ("parameters".into(), format!("chosen in each training part by {} folds, {}", p.folds, p.metric.name())),
+        ("parameters".into(), parameters),
     ];
     if let Some(margin) = p.abandon {
         facts.push(("given up".into(), format!("settings more than {margin} below the best after a fold")));
@@ -416,7 +422,7 @@ fn verdict(metric: Metric, lines: &[Line], between: &[Vec<Option<f64>>]) -> Vec<
             .map(|i| lines[i].method.as_str())
             .collect();
         if !equal.is_empty() {
-            out.push(format!("Not told apart from {}: {}.", lines[top].method, equal.join(", ")));
+            out.push(format!("Not significantly worse than {}: {}.", lines[top].method, equal.join(", ")));
         }
         out.push("Tests are paired over the splits and corrected for their overlap; 5 %, adjusted for the number of methods.".into());
     }

@@ -20,23 +20,25 @@ use system::System;
 
 use super::{
     evaluate::{Memory, Point, Problem, Run, active},
-    working_set,
+    level, working_set,
 };
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, GramSource, LowRank, images},
+    gram::{EXACT, Factor, GramSource, Groups, LowRank, images},
     linalg::{Matrix, axpy, dot},
     machine::{
         Combined, Solution, Task,
         interior::{self, Change, State},
     },
     model::Fit,
-    trace::Observer,
+    trace::{Observer, Silent},
     weights::Separable,
 };
 
 /// Values of K_m a at most, over all kernels and rows.
 const MAX_VALUES: usize = 1 << 28;
+/// Kernels for every row, of which an answer on the simplex is sought.
+const FEW: usize = 2;
 /// Rows at most where the kernel is needed as a matrix.
 const MAX_MATRIX: usize = 5000;
 /// Multiplications of a step at most where there are many kernels.
@@ -52,8 +54,9 @@ const PATIENCE: usize = 3;
 const SHORT_OF_BOUND: f64 = 0.995;
 /// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
 const FURTHER: f64 = 0.3;
-/// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope.
-const SMALL: f64 = 0.1;
+/// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope: the first
+/// of these for which that is certified.
+const SMALL: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
 
 /// Can a problem be solved so? Kernels that are no factors need a matrix of all rows.
 fn possible(problem: &Problem<'_>) -> bool {
@@ -126,8 +129,11 @@ fn fit(
         run.raise(point.lower_bound(set));
         run.record(active(&point.theta));
         if run.over() {
-            let sparse = run.optimal() && run.replace_if_certified(state.point(&run, set, state.sparse()));
+            let sparse = run.optimal() && state.sparser(&mut run, set)?;
             if sparse || !run.optimal() || run.gap() <= FURTHER * problem.tol {
+                if set.phi(1.0)[2] == 0.0 {
+                    few_kernels(&mut run, set)?;
+                }
                 memory.remember(run.best.as_ref());
                 memory.prover = Some(vec![state.a]);
                 return run.finish().map(Some);
@@ -152,6 +158,29 @@ fn fit(
     }
     memory.remember(run.best.as_ref());
     Ok(None)
+}
+
+/// On the simplex alike kernels share a weight here that one of them could have: the strongest are solved by themselves, and that is the
+/// answer if it is certified too.
+fn few_kernels(run: &mut Run<'_>, set: &dyn Separable) -> Result<()> {
+    let (Some(best), problem) = (&run.best, run.problem) else { return Ok(()) };
+    let wanted = FEW * problem.grams.n_samples();
+    if !run.optimal() || active(&best.theta) <= wanted {
+        return Ok(());
+    }
+    let mut kept: Vec<usize> = (0..best.theta.len()).collect();
+    kept.sort_by(|&i, &j| (best.theta[j] * best.slope[j]).total_cmp(&(best.theta[i] * best.slope[i])).then(i.cmp(&j)));
+    kept.truncate(wanted);
+    kept.sort_unstable();
+    let grams = Groups::subset(problem.grams, &kept);
+    let tol = 0.5 * problem.tol;
+    let inner = Problem { grams: &grams, parts: problem.parts.clone(), tol, ..*problem };
+    let (theta, duals) = (kept.iter().map(|&t| best.theta[t]).collect(), best.duals());
+    let mut memory = Memory { theta: Some(theta), duals: Some(duals.clone()), ..Memory::default() };
+    let fit = level::fit(&inner, set, &mut memory, &mut Silent)?;
+    let point = run.visit_to(0.1 * tol, grams.expand(&fit.weights), Some(&duals))?;
+    run.replace_if_certified(point);
+    Ok(())
 }
 
 /// K_θ.
@@ -224,10 +253,30 @@ impl Joint {
         Point { theta, solutions: vec![solution], primal, dual_sum, slope }
     }
 
+    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers, or with their own where a machine is soon
+    /// solved.
+    fn sparser(&self, run: &mut Run<'_>, set: &dyn Separable) -> Result<bool> {
+        let solve = self.a.len() < working_set::MIN_TERMS && self.theta.len() >= working_set::MIN_TERMS;
+        for small in SMALL {
+            let point = match solve {
+                true => {
+                    let mut theta = self.sparse(small);
+                    set.tighten(&mut theta);
+                    run.visit_to(0.1 * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?
+                }
+                false => self.point(run, set, self.sparse(small)),
+            };
+            if run.replace_if_certified(point) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// θ without the weights that are small where their slack is not.
-    fn sparse(&self) -> Vec<f64> {
+    fn sparse(&self, small: f64) -> Vec<f64> {
         let largest = self.theta.iter().copied().fold(0.0, f64::max);
-        let keep = |(t, (half, slack)): (&f64, (&f64, &f64))| t / largest >= SMALL * slack / (half + slack);
+        let keep = |(t, (half, slack)): (&f64, (&f64, &f64))| t / largest >= small * slack / (half + slack);
         let pairs = self.theta.iter().zip(self.half.iter().zip(&self.slack));
         pairs.map(|pair| if keep(pair) { *pair.0 } else { 0.0 }).collect()
     }
@@ -278,8 +327,8 @@ mod tests {
         kernels::{Normalize, language},
         loss::{EpsilonInsensitive, Hinge},
         machine::Fitting,
-        methods::{evaluate::Part, level},
-        trace::{Silent, Status},
+        methods::evaluate::Part,
+        trace::Status,
         weights::{ElasticNet, LpBall, PerRegion},
     };
 

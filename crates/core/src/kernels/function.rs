@@ -100,6 +100,11 @@ impl Function {
         }
     }
 
+    /// Is it ⟨x, z⟩ plus a constant?
+    pub fn is_affine(self) -> bool {
+        matches!(self, Self::Linear | Self::Poly { degree: 1, .. })
+    }
+
     /// Turns pair numbers into kernel values, in place.
     pub fn finish(self, values: &mut [f64]) {
         match self {

@@ -20,9 +20,8 @@ const COLUMNS: usize = 20;
 fn data(n: usize, seed: u64) -> Result<(Dataset, Target)> {
     let mut rng = Rng::new(seed);
     let x = Matrix::new(n, COLUMNS, (0..n * COLUMNS).map(|_| rng.normal()).collect())?;
-    let class = |r: &[f64], noise: f64| {
-        usize::from((2.0 * r[0]).sin() + r[1] * r[1] - 1.0 + r[2] * r[3] + 0.5 * noise > 0.0)
-    };
+    let class =
+        |r: &[f64], noise: f64| usize::from((2.0 * r[0]).sin() + r[1] * r[1] - 1.0 + r[2] * r[3] + 0.5 * noise > 0.0);
     let labels = (0..n).map(|i| class(x.row(i), rng.normal())).collect();
     let names = (1..=COLUMNS).map(|j| format!("x{j}")).collect();
     Ok((Dataset::new(x, names)?, Target::Classes { names: vec!["no".into(), "yes".into()], labels }))

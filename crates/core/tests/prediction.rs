@@ -4,7 +4,7 @@
 use mercer::{
     data::{Rng, Rows, Sequences, Sparse},
     gram::Basis,
-    kernels::{Alphabet, Function, KernelSpec, Monomials, Normalize, Scoring, Text},
+    kernels::{Alphabet, Function, KernelSpec, Monomials, Normalize, Points, Scoring, Text},
     linalg::{Matrix, dot, threads},
     model::{Expansion, Predictor},
 };
@@ -62,7 +62,8 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
             let basis = match map.filter(|_| (t + m).is_multiple_of(2)) {
                 Some(map) => Basis::Monomials { coef: (0..map.len()).map(|_| rng.normal()).collect() },
                 None => {
-                    let index: Vec<usize> = (0..n).filter(|i| m < 2 || rng.below(2) == i % 2).collect();
+                    // Pivots of a factor come in any order.
+                    let index: Vec<usize> = (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
                     Basis::Samples { coef: index.iter().map(|_| rng.normal()).collect(), index }
                 }
             };
@@ -76,7 +77,9 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
 /// Row by row and kernel by kernel.
 fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &Rows, spherical: bool) -> Matrix {
     let mut out = Matrix::zeros(x.len(), functions.len());
+    let bases: Vec<Points> = kernels.iter().map(|k| k.points(training)).collect();
     for i in 0..x.len() {
+        let own: Vec<Points> = kernels.iter().map(|k| k.points(&x.select_rows(&[i]))).collect();
         for (m, function) in functions.iter().enumerate() {
             out[(i, m)] = function.constant;
             for (t, basis, absent) in &function.terms {
@@ -85,11 +88,11 @@ fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &R
                     out[(i, m)] += absent;
                     continue;
                 }
-                let (own, base) = (kernel.points(&x.select_rows(&[i])), kernel.points(training));
+                let (own, base) = (&own[*t], &bases[*t]);
                 let value = match basis {
                     Basis::Samples { index, coef } => {
                         let mut values = vec![0.0; training.len()];
-                        own.row(0, &base, &mut values);
+                        own.row(0, base, &mut values);
                         index.iter().zip(coef).map(|(&j, c)| c * values[j]).sum::<f64>()
                     }
                     Basis::Monomials { coef } => {
@@ -100,7 +103,13 @@ fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &R
                     }
                 };
                 let square = own.diagonal()[0];
-                let divisor = if !spherical { 1.0 } else if square > 0.0 { square.sqrt() } else { f64::INFINITY };
+                let divisor = if !spherical {
+                    1.0
+                } else if square > 0.0 {
+                    square.sqrt()
+                } else {
+                    f64::INFINITY
+                };
                 out[(i, m)] += value / divisor;
             }
         }

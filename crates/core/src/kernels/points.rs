@@ -57,6 +57,10 @@ pub struct Numeric {
 impl Numeric {
     /// The numeric columns `columns`, ascending.
     pub fn of(rows: &Rows, columns: &[usize]) -> Self {
+        debug_assert!(columns.is_sorted_by(|a, b| a < b));
+        if columns.len() == rows.text_start() {
+            return Self { dense: rows.numbers().clone(), sparse: rows.sparse().cloned() };
+        }
         if rows.sparse().is_none() {
             return Self { dense: rows.numbers().select_cols(columns), sparse: None };
         }
@@ -135,7 +139,9 @@ impl KernelSpec {
     pub fn starts_like(&self, other: &Self) -> bool {
         self.columns == other.columns
             && match (self.function, other.function) {
-                (Function::Text(own), Function::Text(other)) => own.family().is_some() && own.family() == other.family(),
+                (Function::Text(own), Function::Text(other)) => {
+                    own.family().is_some() && own.family() == other.family()
+                }
                 (own, other) => own.pair().is_some() && own.pair() == other.pair(),
             }
     }

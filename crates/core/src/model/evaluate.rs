@@ -75,6 +75,16 @@ struct Share {
     absent: f64,
 }
 
+impl Share {
+    /// With rows counted among `rows`, both ascending: as many as these, they are these.
+    fn within(mut self, rows: &[usize]) -> Self {
+        let mut pairs: Vec<(usize, f64)> = places(&self.at, rows).into_iter().zip(self.coef).collect();
+        pairs.sort_unstable_by_key(|(at, _)| *at);
+        (self.at, self.coef) = pairs.into_iter().unzip();
+        self
+    }
+}
+
 /// All that one kernel adds in one form.
 struct Bundle {
     /// Its columns are counted among the needed ones.
@@ -195,7 +205,8 @@ impl Explicit {
         let rows = bundle.spec.points_at(stored, &at);
         let count = bundle.shares.len();
         let few = |(dense, sparse)| (dense + sparse) * count <= MAX_DIRECTIONS;
-        let Some(mut directions) = rows.features().filter(|f| few(*f)).and_then(|_| Directions::like(&rows, count)) else {
+        let Some(mut directions) = rows.features().filter(|f| few(*f)).and_then(|_| Directions::like(&rows, count))
+        else {
             return Err(bundle);
         };
         for (k, share) in bundle.shares.iter().enumerate() {
@@ -236,8 +247,7 @@ impl Explicit {
             Features::Combined(_) => (None, None),
             Features::Monomials(map) => (map.as_ref(), points.numbers()),
         };
-        let (mut values, mut monomials) =
-            (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, Monomials::len)]);
+        let (mut values, mut monomials) = (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, Monomials::len)]);
         for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
                 self.shares.iter().for_each(|s| out[s.function] += s.absent);
@@ -268,8 +278,8 @@ struct Member {
     spec: KernelSpec,
     /// Its rows among those of all kernels here.
     at: Vec<usize>,
-    /// Rows of each among those of the kernel.
-    shares: Vec<(Vec<usize>, Share)>,
+    /// With their rows counted among those of the kernel, ascending.
+    shares: Vec<Share>,
 }
 
 /// Rows as kernels see them.
@@ -307,7 +317,7 @@ impl Stored {
         let rows = Prepared::new(&specs, &stored.select_rows(&all));
         let member = |Bundle { spec, shares, .. }: Bundle| {
             let own = union(shares.iter().map(|s| s.at.as_slice()));
-            let shares = shares.into_iter().map(|s| (places(&s.at, &own), s)).collect();
+            let shares = shares.into_iter().map(|s| s.within(&own)).collect();
             Member { spec, at: places(&own, &all), shares }
         };
         Self { rows, count: all.len(), kernels: bundles.into_iter().map(member).collect() }
@@ -327,7 +337,7 @@ impl Stored {
         let (mut values, mut some) = (Vec::new(), Vec::new());
         for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
-                self.kernels.iter().flat_map(|k| &k.shares).for_each(|(_, s)| out[s.function] += s.absent);
+                self.kernels.iter().flat_map(|k| &k.shares).for_each(|s| out[s.function] += s.absent);
                 continue;
             }
             points.row(i, &self.rows, &mut numbers);
@@ -337,13 +347,13 @@ impl Stored {
                 values.extend(kernel.at.iter().map(|&j| line[j]));
                 kernel.spec.function.finish(&mut values);
                 let divisor = divisor(&squares[k], i);
-                for (at, share) in &kernel.shares {
+                for share in &kernel.shares {
                     // All rows of the kernel, or some of them.
-                    let values = if at.len() == values.len() {
+                    let values = if share.at.len() == values.len() {
                         &values
                     } else {
                         some.clear();
-                        some.extend(at.iter().map(|&j| values[j]));
+                        some.extend(share.at.iter().map(|&j| values[j]));
                         &some
                     };
                     out[share.function] += dot(values, &share.coef) / divisor;

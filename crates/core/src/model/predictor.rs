@@ -3,7 +3,10 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Fit, FitPart, evaluate::{Cache, Evaluation}};
+use super::{
+    Fit, FitPart,
+    evaluate::{Cache, Evaluation},
+};
 use crate::{
     data::{Missing, Rows, steps::Plan},
     gram::{Basis, Extension, GramSet, Stack},

@@ -300,7 +300,10 @@ fn files_are_known_by_their_extension_or_their_first_bytes() {
     assert_eq!(write("m.npy", &npy("|u1", false, "(2, 2)", &[1, 2, 3, 4])).unwrap().names(), ["x1", "x2"]);
     for name in ["t.parquet", "t.bin"] {
         let told = message(write(name, b"PAR1"));
-        assert!(told.contains("Parquet is not read by the program; convert") && told.contains("read_parquet"), "{told}");
+        assert!(
+            told.contains("Parquet is not read by the program; convert") && told.contains("read_parquet"),
+            "{told}"
+        );
     }
     assert!(message(data::read(&at.join("none.csv"))).contains("none.csv"));
     // Arrays of one archive are views; one-dimensional ones are columns.

@@ -157,19 +157,16 @@ impl KernelSpec {
     }
 
     fn prepared(&self, rows: &Rows, index: Option<&[usize]>) -> Points {
-        let body = match self.function {
-            Function::Text(text) => {
-                let all = self.columns.first().and_then(|&c| rows.sequence(c)).map_or_else(Cow::default, Cow::Borrowed);
-                let sequences = index.map_or_else(|| Cow::Borrowed(&*all), |index| Cow::Owned(all.select(index)));
-                Body::Text(text.encode(&sequences, &self.landmarks))
-            }
-            _ => {
-                let all = Numeric::of(rows, &self.columns);
-                Body::Numbers(match index {
-                    Some(index) => all.select_rows(index),
-                    None => all,
-                })
-            }
+        let body = if let Function::Text(text) = self.function {
+            let all = self.columns.first().and_then(|&c| rows.sequence(c)).map_or_else(Cow::default, Cow::Borrowed);
+            let sequences = index.map_or_else(|| Cow::Borrowed(&*all), |index| Cow::Owned(all.select(index)));
+            Body::Text(text.encode(&sequences, &self.landmarks))
+        } else {
+            let all = Numeric::of(rows, &self.columns);
+            Body::Numbers(match index {
+                Some(index) => all.select_rows(index),
+                None => all,
+            })
         };
         Points { function: self.function, body }
     }

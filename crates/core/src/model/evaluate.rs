@@ -93,6 +93,26 @@ struct Bundle {
     shares: Vec<Share>,
 }
 
+impl Bundle {
+    /// Shares of stored rows combined, one function each; `None` where the kernel has no features at hand, or too many.
+    fn directions(&self, stored: &Rows) -> Option<Directions> {
+        if !self.spec.has_features() {
+            return None;
+        }
+        let at = union(self.shares.iter().map(|s| s.at.as_slice()));
+        let rows = self.spec.points_at(stored, &at);
+        let (dense, sparse) = rows.features()?;
+        if (dense + sparse) * self.shares.len() > MAX_DIRECTIONS {
+            return None;
+        }
+        let mut out = Directions::like(&rows, self.shares.len())?;
+        for (k, share) in self.shares.iter().enumerate() {
+            out.add(k, (&rows, &places(&share.at, &at)), &share.coef, |feature| feature);
+        }
+        Some(out)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Samples,
@@ -118,9 +138,9 @@ impl Evaluation {
             match bundle.form {
                 Form::Columns => parts.extend(bundle.shares.into_iter().map(Part::Ready)),
                 Form::Monomials => parts.push(Part::Explicit(Explicit::monomials(bundle))),
-                Form::Samples => match Explicit::combined(bundle, &predictor.rows) {
-                    Ok(explicit) => parts.push(Part::Explicit(explicit)),
-                    Err(bundle) => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec)) {
+                Form::Samples => match bundle.directions(&predictor.rows) {
+                    Some(directions) => parts.push(Part::Explicit(Explicit::combined(bundle, directions))),
+                    None => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec)) {
                         Some(group) => group.push(bundle),
                         None => together.push(vec![bundle]),
                     },
@@ -196,23 +216,8 @@ impl Explicit {
         Self { spec, features, shares }
     }
 
-    /// Gives the bundle back where its kernel has no features, or too many.
-    fn combined(bundle: Bundle, stored: &Rows) -> Result<Self, Bundle> {
-        if !bundle.spec.has_features() {
-            return Err(bundle);
-        }
-        let at = union(bundle.shares.iter().map(|s| s.at.as_slice()));
-        let rows = bundle.spec.points_at(stored, &at);
-        let count = bundle.shares.len();
-        let few = |(dense, sparse)| (dense + sparse) * count <= MAX_DIRECTIONS;
-        let Some(mut directions) = rows.features().filter(|f| few(*f)).and_then(|_| Directions::like(&rows, count))
-        else {
-            return Err(bundle);
-        };
-        for (k, share) in bundle.shares.iter().enumerate() {
-            directions.add(k, (&rows, &places(&share.at, &at)), &share.coef, |feature| feature);
-        }
-        Ok(Self { spec: bundle.spec, features: Features::Combined(directions), shares: bundle.shares })
+    fn combined(Bundle { spec, shares, .. }: Bundle, directions: Directions) -> Self {
+        Self { spec, features: Features::Combined(directions), shares }
     }
 
     /// The sum of affine kernels, on all numeric columns of `x`.

@@ -59,13 +59,12 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
         let mut out = Expansion { constant: rng.normal(), terms: Vec::new() };
         for (t, kernel) in kernels.iter().enumerate().filter(|(t, _)| m == 1 || t % 3 != m) {
             let map = Monomials::of(kernel.function, kernel.columns.len(), 100);
-            let basis = match map.filter(|_| (t + m).is_multiple_of(2)) {
-                Some(map) => Basis::Monomials { coef: (0..map.len()).map(|_| rng.normal()).collect() },
-                None => {
-                    // Pivots of a factor come in any order.
-                    let index: Vec<usize> = (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
-                    Basis::Samples { coef: index.iter().map(|_| rng.normal()).collect(), index }
-                }
+            let basis = if let Some(map) = map.filter(|_| (t + m).is_multiple_of(2)) {
+                Basis::Monomials { coef: (0..map.len()).map(|_| rng.normal()).collect() }
+            } else {
+                // Pivots of a factor come in any order.
+                let index: Vec<usize> = (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
+                Basis::Samples { coef: index.iter().map(|_| rng.normal()).collect(), index }
             };
             out.terms.push((t, basis, rng.normal()));
         }

@@ -2,7 +2,8 @@
 
     python benchmarks/predict.py [TRAINING_ROWS [NEW_ROWS]]
 
-Twenty standard normal columns, a class with products and squares in it, C = 0.01, both solved to 1e-6. Processor time on one thread, best of three.
+Twenty standard normal columns, a class with products and squares in it, C = 0.01, both solved to 1e-6. Processor time on one
+thread, best of three.
 """
 
 import sys

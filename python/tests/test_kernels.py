@@ -133,6 +133,24 @@ def test_sequences_come_in_many_containers(dna):
         assert_array_equal(clf.decision_function(texts[80:]), decision, err_msg=name)
 
 
+def test_parquet_comes_through_frames(dna, tmp_path):
+    pd, pl, _ = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    texts, y = dna
+    numbers = np.random.default_rng(4).normal(size=len(texts))
+    frame = pd.DataFrame({"a": numbers, "n": np.arange(len(texts)) % 7, "dna": texts})
+    frame.to_parquet(tmp_path / "t.parquet")
+    wanted = GMKLClassifier("linear on each; spectrum(2..3) on cols(dna)").fit(frame[:90], y[:90])
+    decision = wanted.decision_function(frame[90:])
+    read = [
+        pd.read_parquet(tmp_path / "t.parquet"),
+        pd.read_parquet(tmp_path / "t.parquet", dtype_backend="pyarrow"),
+        pl.read_parquet(tmp_path / "t.parquet"),
+    ]
+    for same in read:
+        clf = clone(wanted).fit(same[:90], y[:90])
+        assert_array_equal(clf.decision_function(same[90:]), decision, err_msg=str(type(same)))
+
+
 def test_text_stands_beside_numbers_and_models_of_it_are_saved(dna, tmp_path):
     pd = pytest.importorskip("pandas")
     pl = pytest.importorskip("polars")

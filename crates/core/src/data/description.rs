@@ -66,10 +66,7 @@ fn read_whole(path: &Path) -> Result<Table> {
         "arff" => return arff::read(path),
         "fa" | "fasta" | "fna" | "faa" => return fasta::read(path),
         "csv" | "tsv" | "tab" => return Table::read(path),
-        "parquet" => {
-            let advice = "Parquet is not read; export csv or npy, or pass the frame to the Python package";
-            return Err(Error::file(path, advice));
-        }
+        "parquet" => return Err(parquet(path)),
         _ => {}
     }
     let mut input = source::open(path)?;
@@ -77,8 +74,17 @@ fn read_whole(path: &Path) -> Result<Table> {
     match start {
         [0x93, b'N', b'U', b'M', ..] => from_arrays(array::read(path)?, path),
         [b'>', ..] => fasta::read(path),
+        [b'P', b'A', b'R', b'1', ..] => Err(parquet(path)),
         _ => Table::read(path),
     }
+}
+
+fn parquet(path: &Path) -> Error {
+    Error::file(
+        path,
+        "Parquet is not read by the program; convert it to csv, npy or npz, or fit in Python, where the frames of pandas.read_parquet and \
+         polars.read_parquet are taken as they are",
+    )
 }
 
 fn is_libsvm_file(path: &Path) -> Result<bool> {

@@ -127,6 +127,11 @@ impl Rows {
         self.missing
     }
 
+    /// Does no row lack anything?
+    pub fn is_complete(&self) -> bool {
+        self.gaps.is_empty()
+    }
+
     /// Which rows lack any of the columns; `None` where none does.
     pub fn absent(&self, columns: &[usize]) -> Option<Vec<bool>> {
         let touched = self.gaps.iter().filter(|g| g.columns.iter().any(|c| columns.contains(c)));

@@ -445,7 +445,7 @@ impl GramSet {
                 let together = |terms: &[usize]| {
                     let specs: Vec<&KernelSpec> = terms.iter().map(|&t| &kernels[t]).collect();
                     let together = Together::new(&specs, rows)?;
-                    Some(Packed::several(n, specs.len(), |i, out| together.row(i, out)))
+                    Some(Packed::several(n, specs.len(), |i, out| together.row(i, &together, out)))
                 };
                 match &absent {
                     Some(absent) => assembly.add_imputed(&batch, absent, rows.missing())?,

@@ -2,7 +2,7 @@
 //! one table of those numbers serves every width and degree over the same columns.
 
 use super::{Distance, Function};
-use crate::linalg::{Matrix, dot, exp_scaled, l1_distance, sq_distance};
+use crate::linalg::{Matrix, dot, dots, exp_scaled, l1_distance, l1_distances, sq_distance, sq_distances};
 
 /// The number per pair of rows that a kernel function starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +57,9 @@ impl Pair {
             (Self::Product, Some(x)) => pairs.for_each(|(o, z)| *o = x * z),
             (Self::SquaredDistance, Some(x)) => pairs.for_each(|(o, z)| *o = (x - z) * (x - z)),
             (Self::L1Distance, Some(x)) => pairs.for_each(|(o, z)| *o = (x - z).abs()),
+            (Self::Product, None) if !x.is_empty() => dots(x, z.data(), out),
+            (Self::SquaredDistance, None) if !x.is_empty() => sq_distances(x, z.data(), out),
+            (Self::L1Distance, None) if !x.is_empty() => l1_distances(x, z.data(), out),
             _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.of(x, z.row(i))),
         }
     }
@@ -98,6 +101,11 @@ impl Function {
             Self::Laplace { .. } => Some(Pair::L1Distance),
             Self::Text(_) | Self::Precomputed { .. } => None,
         }
+    }
+
+    /// Is it ⟨x, z⟩ plus a constant?
+    pub fn is_affine(self) -> bool {
+        matches!(self, Self::Linear | Self::Poly { degree: 1, .. })
     }
 
     /// Turns pair numbers into kernel values, in place.

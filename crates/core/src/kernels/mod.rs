@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 pub mod language;
 
+mod directions;
 mod features;
 mod function;
 mod normalize;
 mod points;
 mod strings;
 
+pub use directions::Directions;
 pub use features::Monomials;
 pub use function::Pair;
 pub use normalize::Normalizer;

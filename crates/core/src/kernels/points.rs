@@ -27,9 +27,9 @@ impl Together {
         Family::new(&texts?, rows.sequence(*kernels.first()?.columns.first()?)?).map(Self)
     }
 
-    /// `out[t][j]` = k_t(x_i, x_j) for the first rows.
-    pub fn row(&self, i: usize, out: &mut [&mut [f64]]) {
-        self.0.row(i, out);
+    /// `out[t][j]` = k_t(own row i, row j of `other`) for its first rows.
+    pub fn row(&self, i: usize, other: &Self, out: &mut [&mut [f64]]) {
+        self.0.row(i, &other.0, out);
     }
 }
 
@@ -57,11 +57,21 @@ pub struct Numeric {
 impl Numeric {
     /// The numeric columns `columns`, ascending.
     pub fn of(rows: &Rows, columns: &[usize]) -> Self {
+        debug_assert!(columns.is_sorted_by(|a, b| a < b));
+        if columns.len() == rows.text_start() {
+            return Self { dense: rows.numbers().clone(), sparse: rows.sparse().cloned() };
+        }
         if rows.sparse().is_none() {
             return Self { dense: rows.numbers().select_cols(columns), sparse: None };
         }
         let part = rows.select_cols(columns);
         Self { dense: part.numbers().clone(), sparse: part.sparse().cloned() }
+    }
+
+    /// The rows `index`, in that order.
+    #[must_use]
+    pub fn select_rows(&self, index: &[usize]) -> Self {
+        Self { dense: self.dense.select_rows(index), sparse: self.sparse.as_ref().map(|s| s.select_rows(index)) }
     }
 
     /// Number of rows.
@@ -117,14 +127,46 @@ impl Numeric {
 }
 
 impl KernelSpec {
+    /// Are its values inner products of features at hand, up to a constant?
+    pub fn has_features(&self) -> bool {
+        match self.function {
+            Function::Text(text) => text.family().is_none(),
+            function => function.is_affine(),
+        }
+    }
+
+    /// Do both start from the same numbers per pair of rows, or do their values come from one pass?
+    pub fn starts_like(&self, other: &Self) -> bool {
+        self.columns == other.columns
+            && match (self.function, other.function) {
+                (Function::Text(own), Function::Text(other)) => {
+                    own.family().is_some() && own.family() == other.family()
+                }
+                (own, other) => own.pair().is_some() && own.pair() == other.pair(),
+            }
+    }
+
     /// `rows` as this kernel sees them.
     pub fn points(&self, rows: &Rows) -> Points {
-        let body = match self.function {
-            Function::Text(text) => {
-                let sequences = self.columns.first().and_then(|&c| rows.sequence(c)).cloned().unwrap_or_default();
-                Body::Text(text.encode(&sequences, &self.landmarks))
-            }
-            _ => Body::Numbers(Numeric::of(rows, &self.columns)),
+        self.prepared(rows, None)
+    }
+
+    /// The rows `index` of `rows` as this kernel sees them.
+    pub fn points_at(&self, rows: &Rows, index: &[usize]) -> Points {
+        self.prepared(rows, Some(index))
+    }
+
+    fn prepared(&self, rows: &Rows, index: Option<&[usize]>) -> Points {
+        let body = if let Function::Text(text) = self.function {
+            let all = self.columns.first().and_then(|&c| rows.sequence(c)).map_or_else(Cow::default, Cow::Borrowed);
+            let sequences = index.map_or_else(|| Cow::Borrowed(&*all), |index| Cow::Owned(all.select(index)));
+            Body::Text(text.encode(&sequences, &self.landmarks))
+        } else {
+            let all = Numeric::of(rows, &self.columns);
+            Body::Numbers(match index {
+                Some(index) => all.select_rows(index),
+                None => all,
+            })
         };
         Points { function: self.function, body }
     }
@@ -162,27 +204,81 @@ impl Points {
 
     /// k(x_i, x_i) for every row.
     pub fn diagonal(&self) -> Vec<f64> {
-        match &self.body {
+        self.diagonal_of(self.function)
+    }
+
+    /// The same for a kernel that starts from the same numbers.
+    pub fn diagonal_of(&self, function: Function) -> Vec<f64> {
+        let mut values = match &self.body {
             Body::Numbers(x) => {
                 let own = |i: usize| self.function.pair().map_or(f64::NAN, |pair| x.pair(pair, i, x, i));
-                let mut values: Vec<f64> = (0..x.rows()).map(own).collect();
-                self.function.finish(&mut values);
-                values
+                (0..x.rows()).map(own).collect()
             }
             Body::Text(x) => x.diagonal(),
-        }
+        };
+        function.finish(&mut values);
+        values
     }
 
     /// `out[j]` = k(own row i, row j of `other`), for the first rows of `other`.
     pub fn row(&self, i: usize, other: &Self, out: &mut [f64]) {
+        self.unfinished_row(i, other, out);
+        self.function.finish(out);
+    }
+
+    /// What [`Function::finish`] turns into [`Points::row`].
+    pub fn unfinished_row(&self, i: usize, other: &Self, out: &mut [f64]) {
         match (&self.body, &other.body, self.function.pair()) {
-            (Body::Numbers(x), Body::Numbers(z), Some(pair)) => {
-                x.pair_row(pair, i, z, out);
-                self.function.finish(out);
-            }
+            (Body::Numbers(x), Body::Numbers(z), Some(pair)) => x.pair_row(pair, i, z, out),
             (Body::Text(x), Body::Text(z), _) => x.row(i, z, out),
             // One kernel prepares both sides in one way.
             _ => out.fill(f64::NAN),
+        }
+    }
+
+    /// How many (dense, sparse) features there are, where kernel values are inner products of features at hand, up to a constant.
+    pub fn features(&self) -> Option<(usize, usize)> {
+        match &self.body {
+            Body::Numbers(x) => {
+                self.function.is_affine().then(|| (x.dense.cols(), x.sparse.as_ref().map_or(0, Sparse::cols)))
+            }
+            Body::Text(Encoded::Scores(scores)) => Some((scores.cols(), 0)),
+            Body::Text(Encoded::Counts(counts)) => Some((0, counts.features())),
+            Body::Text(Encoded::Planes(..)) => None,
+        }
+    }
+
+    /// What sparse features are called: words, and nothing for numbers.
+    pub(super) fn keys(&self) -> &[u128] {
+        match &self.body {
+            Body::Text(Encoded::Counts(counts)) => counts.keys(),
+            _ => &[],
+        }
+    }
+
+    /// The constant in k(x, z) = ⟨φ(x), φ(z)⟩ + c.
+    pub fn offset(&self) -> f64 {
+        if let Function::Poly { offset, .. } = self.function { offset } else { 0.0 }
+    }
+
+    /// Dense features of row i.
+    pub(super) fn dense_features(&self, i: usize) -> &[f64] {
+        match &self.body {
+            Body::Numbers(x) => x.dense.row(i),
+            Body::Text(Encoded::Scores(scores)) => scores.row(i),
+            Body::Text(_) => &[],
+        }
+    }
+
+    /// Sparse features of row i and their values, words by their places among `keys` (ascending); what has no place there is left out.
+    pub(super) fn each_sparse_feature(&self, i: usize, keys: &[u128], mut visit: impl FnMut(usize, f64)) {
+        match &self.body {
+            Body::Numbers(Numeric { sparse: Some(x), .. }) => {
+                let (columns, values) = x.row(i);
+                columns.iter().zip(values).for_each(|(&c, &v)| visit(c as usize, v));
+            }
+            Body::Text(Encoded::Counts(counts)) => counts.each_in(i, keys, visit),
+            _ => {}
         }
     }
 

@@ -285,11 +285,11 @@ impl Family {
         same.then(|| Self { planes: Planes::new(sequences, first.alphabet()), weightings })
     }
 
-    /// `out[t][j]` = k_t(sequence i, sequence j) for the first sequences.
-    pub fn row(&self, i: usize, out: &mut [&mut [f64]]) {
+    /// `out[t][j]` = k_t(own sequence i, sequence j of `other`) for its first sequences.
+    pub fn row(&self, i: usize, other: &Self, out: &mut [&mut [f64]]) {
         let degrees = self.weightings.iter().map(|w| w.weights.len()).max().unwrap_or(0);
         let m = out.first().map_or(0, |o| o.len());
-        self.planes.row(i, (&self.planes, m), degrees, self.weightings[0].shift, |j, counts| {
+        self.planes.row(i, (&other.planes, m), degrees, self.weightings[0].shift, |j, counts| {
             out.iter_mut().zip(&self.weightings).for_each(|(o, w)| o[j] = w.value(counts));
         });
     }

@@ -11,4 +11,4 @@ pub use cholesky::Cholesky;
 pub use eigen::SymmetricEigen;
 pub use exp::exp_scaled;
 pub use matrix::Matrix;
-pub use vector::{Wide, axpy, dot, gemm_nt, l1_distance, sq_distance, wide};
+pub use vector::{Wide, axpy, dot, dots, gemm_nt, l1_distance, l1_distances, sq_distance, sq_distances, wide};

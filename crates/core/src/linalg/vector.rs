@@ -43,6 +43,20 @@ impl<T: Fn(f64, f64) -> f64> Wide for Sum<'_, T> {
     }
 }
 
+struct Sums<'a, T>(&'a [f64], &'a [f64], &'a mut [f64], T);
+
+impl<T: Fn(f64, f64) -> f64> Wide for Sums<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(a, rows, out, term) = self;
+        for (o, b) in out.iter_mut().zip(rows.chunks_exact(a.len())) {
+            *o = lanes(a, b, &term);
+        }
+    }
+}
+
 struct Add<'a>(f64, &'a [f64], &'a mut [f64]);
 
 impl Wide for Add<'_> {
@@ -106,6 +120,21 @@ pub fn l1_distance(a: &[f64], b: &[f64]) -> f64 {
     sum(a, b, |x, z| (x - z).abs())
 }
 
+/// `out[i]` = ⟨a, row i⟩, the same bits as from [`dot`], for rows of the length of `a`, which is not 0.
+pub fn dots(a: &[f64], rows: &[f64], out: &mut [f64]) {
+    wide(Sums(a, rows, out, |x, z| x * z));
+}
+
+/// The same with [`sq_distance`].
+pub fn sq_distances(a: &[f64], rows: &[f64], out: &mut [f64]) {
+    wide(Sums(a, rows, out, |x, z| (x - z) * (x - z)));
+}
+
+/// The same with [`l1_distance`].
+pub fn l1_distances(a: &[f64], rows: &[f64], out: &mut [f64]) {
+    wide(Sums(a, rows, out, |x: f64, z: f64| (x - z).abs()));
+}
+
 /// y ← y + w x.
 #[inline]
 pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
@@ -159,6 +188,14 @@ mod tests {
         assert!((l1_distance(&a, &b) - naive(|x, z| (x - z).abs())).abs() < 1e-11);
         // Both variants give the same bits.
         assert_eq!(wide(Sum(&a, &b, |x, z| x * z)), lanes(&a, &b, |x, z| x * z));
+        for d in [1, 7, 20, 38] {
+            let mut out = [[0.0; 2]; 3];
+            dots(&a[..d], &b[..2 * d], &mut out[0]);
+            sq_distances(&a[..d], &b[..2 * d], &mut out[1]);
+            l1_distances(&a[..d], &b[..2 * d], &mut out[2]);
+            let rows = |f: fn(&[f64], &[f64]) -> f64| [f(&a[..d], &b[..d]), f(&a[..d], &b[d..2 * d])];
+            assert_eq!(out, [rows(dot), rows(sq_distance), rows(l1_distance)]);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Certificate, Input, Localized, Machine, Model, Predictor, Rules, Task,
+    evaluate::Cache,
     predictor::{Decision, Term, TermBasis, TermHeader},
 };
 use crate::{
@@ -400,6 +401,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         gram_columns: header.gram_columns,
         plan: header.plan,
         decisions,
+        cache: Cache::default(),
     };
     Ok(Model {
         task: header.task,

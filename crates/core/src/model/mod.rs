@@ -1,5 +1,6 @@
 //! The predictive artefact: kernels, constants, weights, certificate. Knows no training.
 
+mod evaluate;
 mod file;
 mod localized;
 mod predictor;

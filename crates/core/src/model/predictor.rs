@@ -3,12 +3,15 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Fit, FitPart};
+use super::{
+    Fit, FitPart,
+    evaluate::{Cache, Evaluation},
+};
 use crate::{
     data::{Missing, Rows, steps::Plan},
     gram::{Basis, Extension, GramSet, Stack},
-    kernels::{KernelSpec, Monomials, Normalize, Points},
-    linalg::{Matrix, dot},
+    kernels::{KernelSpec, Normalize},
+    linalg::Matrix,
 };
 
 /// New rows that one task evaluates.
@@ -23,25 +26,6 @@ pub(super) struct Term {
     pub basis: TermBasis,
     /// Its value for a row that lacks what it reads.
     pub absent: f64,
-}
-
-impl Term {
-    fn coef(&self) -> &[f64] {
-        match &self.basis {
-            TermBasis::Samples { coef, .. } | TermBasis::Columns { coef, .. } | TermBasis::Monomials { coef } => coef,
-        }
-    }
-
-    /// Do both need the same numbers of a row?
-    fn shares(&self, other: &Self) -> bool {
-        self.kernel == other.kernel
-            && match (&self.basis, &other.basis) {
-                (TermBasis::Samples { at, .. }, TermBasis::Samples { at: others, .. })
-                | (TermBasis::Columns { at, .. }, TermBasis::Columns { at: others, .. }) => at == others,
-                (TermBasis::Monomials { coef }, TermBasis::Monomials { coef: others }) => coef.len() == others.len(),
-                _ => false,
-            }
-    }
 }
 
 /// See [`Basis`]; samples are counted within the stored rows.
@@ -86,6 +70,7 @@ pub struct Predictor {
     /// How the columns are made from those of the data.
     pub(super) plan: Plan,
     pub(super) decisions: Vec<Decision>,
+    pub(super) cache: Cache,
 }
 
 /// A function of new rows: a constant and, kernel by kernel, combinations of kernel values or features.
@@ -194,8 +179,8 @@ impl Predictor {
         let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns).without_gaps());
         let sparse_start = table.filter(|(x, _)| x.sparse().is_some()).map_or(usize::MAX, |(x, _)| x.sparse_start());
         let (rows, spherical) = (rows.unwrap_or_default(), normalize == Normalize::Spherical);
-        let plan = Plan::default();
-        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, plan, decisions }
+        let (plan, cache) = (Plan::default(), Cache::default());
+        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, plan, decisions, cache }
     }
 
     /// Replaces row numbers by `names[number]`: training may have left rows out.
@@ -241,140 +226,40 @@ impl Predictor {
         &self.rows
     }
 
-    /// Decision values of `x`, whose columns are the needed ones, standardised.
+    /// Decision values of `x`, whose columns are the needed ones, standardised and stored as in training. `kernels` are those the predictor
+    /// was made for.
     pub fn evaluate(&self, kernels: &[KernelSpec], x: &Rows) -> Matrix {
         self.evaluate_with(kernels, x, &Rows::from(Matrix::zeros(x.len(), 0)))
     }
 
     /// The same with the needed values of ready-made kernels.
     pub fn evaluate_with(&self, kernels: &[KernelSpec], x: &Rows, ready_made: &Rows) -> Matrix {
-        let machines = self.decisions.len();
-        let ready = self.ready(kernels);
-        let mut out = Matrix::zeros(x.len(), machines);
-        out.data_mut().par_chunks_mut(CHUNK * machines.max(1)).enumerate().for_each(|(c, out)| {
-            let rows: Vec<usize> = (c * CHUNK..c * CHUNK + out.len() / machines).collect();
-            let x = x.select_rows(&rows);
-            let ready_made = ready_made.select_rows(&rows);
-            out.chunks_mut(machines).for_each(|row| {
-                row.iter_mut().zip(&self.decisions).for_each(|(o, d)| *o = d.constant);
-            });
-            ready.iter().for_each(|term| term.add(&x, &ready_made, self.spherical, machines, out));
+        let functions = self.decisions.len();
+        let ready = self.cache.get(x.is_complete(), || Evaluation::new(self, kernels, x));
+        let mut out = Matrix::zeros(x.len(), functions);
+        out.data_mut().par_chunks_mut(CHUNK * functions.max(1)).enumerate().for_each(|(c, out)| {
+            let rows: Vec<usize> = (c * CHUNK..c * CHUNK + out.len() / functions).collect();
+            ready.fill(&x.select_rows(&rows), &ready_made.select_rows(&rows), out);
         });
         out
     }
 
-    /// Terms in their order, those that functions share gathered: kernel values of a row are computed once for all of them.
-    fn ready<'a>(&'a self, kernels: &[KernelSpec]) -> Vec<Ready<'a>> {
-        let mut out: Vec<(&Term, Ready<'a>)> = Vec::new();
-        for (m, decision) in self.decisions.iter().enumerate() {
-            for term in &decision.terms {
-                match out.iter_mut().find(|(first, _)| first.shares(term)) {
-                    Some((_, ready)) => ready.shares.push(Share::new(m, term)),
-                    None => out.push((term, Ready::new(self, m, term, kernels))),
-                }
-            }
-        }
-        out.sort_by_key(|(term, _)| term.kernel);
-        out.into_iter().map(|(_, ready)| ready).collect()
-    }
-
     /// Decision values from kernel values against all training rows.
     pub fn evaluate_precomputed(&self, block: Stack<'_>) -> Matrix {
-        let mut out = Matrix::zeros(block.rows, self.decisions.len());
-        for (m, decision) in self.decisions.iter().enumerate() {
-            for i in 0..block.rows {
-                let values = &block.data[i * block.cols * block.terms..];
-                let mut total = decision.constant;
+        let functions = self.decisions.len();
+        let mut out = Matrix::zeros(block.rows, functions);
+        out.data_mut().par_chunks_mut(functions.max(1)).enumerate().for_each(|(i, out)| {
+            let values = &block.data[i * block.cols * block.terms..];
+            for (out, decision) in out.iter_mut().zip(&self.decisions) {
+                *out = decision.constant;
                 for term in &decision.terms {
                     if let TermBasis::Samples { at, coef } = &term.basis {
                         let value = |k: usize| values[self.row_ids[k] * block.terms + term.kernel];
-                        total += at.iter().zip(coef).map(|(&k, c)| c * value(k)).sum::<f64>();
+                        *out += at.iter().zip(coef).map(|(&k, c)| c * value(k)).sum::<f64>();
                     }
                 }
-                out[(i, m)] = total;
             }
-        }
+        });
         out
-    }
-}
-
-/// A term with its rows gathered.
-struct Ready<'a> {
-    /// Its columns counted among the needed ones.
-    spec: KernelSpec,
-    /// Its rows, or its monomials.
-    basis: ReadyBasis<'a>,
-    /// The functions it is part of.
-    shares: Vec<Share<'a>>,
-}
-
-/// What a kernel contributes to one function.
-struct Share<'a> {
-    function: usize,
-    coef: &'a [f64],
-    absent: f64,
-}
-
-impl<'a> Share<'a> {
-    fn new(function: usize, term: &'a Term) -> Self {
-        Self { function, coef: term.coef(), absent: term.absent }
-    }
-}
-
-enum ReadyBasis<'a> {
-    Samples(Points),
-    Columns(&'a [usize]),
-    Monomials(Option<Monomials>),
-}
-
-impl<'a> Ready<'a> {
-    fn new(predictor: &Predictor, function: usize, term: &'a Term, kernels: &[KernelSpec]) -> Self {
-        let mut spec = kernels[term.kernel].clone();
-        if !spec.is_precomputed() {
-            spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
-        }
-        let basis = match &term.basis {
-            TermBasis::Samples { at, .. } => ReadyBasis::Samples(spec.points(&predictor.rows.select_rows(at))),
-            TermBasis::Columns { at, .. } => ReadyBasis::Columns(at),
-            TermBasis::Monomials { coef } => {
-                ReadyBasis::Monomials(Monomials::of(spec.function, spec.columns.len(), coef.len()))
-            }
-        };
-        Self { spec, basis, shares: vec![Share::new(function, term)] }
-    }
-
-    /// Adds its shares to `out`, `functions` numbers per row of x.
-    fn add(&self, x: &Rows, ready_made: &Rows, spherical: bool, functions: usize, out: &mut [f64]) {
-        let absent = match &self.basis {
-            ReadyBasis::Columns(at) => ready_made.absent(at),
-            _ => x.absent(&self.spec.columns),
-        };
-        let points = (!matches!(self.basis, ReadyBasis::Columns(_))).then(|| self.spec.points(x));
-        let squares = points.as_ref().filter(|_| spherical).map(Points::diagonal).unwrap_or_default();
-        let numbers =
-            points.as_ref().filter(|_| matches!(self.basis, ReadyBasis::Monomials(_))).and_then(Points::numbers);
-        let mut values = vec![0.0; self.shares[0].coef.len()];
-        for (i, out) in out.chunks_mut(functions).enumerate() {
-            if absent.as_ref().is_some_and(|a| a[i]) {
-                self.shares.iter().for_each(|s| out[s.function] += s.absent);
-                continue;
-            }
-            match (&self.basis, &points, &numbers) {
-                (ReadyBasis::Columns(at), ..) => {
-                    let row = ready_made.numbers().row(i);
-                    values.iter_mut().zip(*at).for_each(|(v, &c)| *v = row[c]);
-                }
-                (ReadyBasis::Samples(rows), Some(points), _) => points.row(i, rows, &mut values),
-                (ReadyBasis::Monomials(Some(map)), _, Some(x)) => map.map(x.row(i), &mut values),
-                _ => values.fill(0.0),
-            }
-            let divisor = match squares.get(i) {
-                None => 1.0,
-                Some(&square) if square > 0.0 => square.sqrt(),
-                // A row of norm 0 has kernel value 0 with every other.
-                Some(_) => f64::INFINITY,
-            };
-            self.shares.iter().for_each(|s| out[s.function] += dot(&values, s.coef) / divisor);
-        }
     }
 }

@@ -298,7 +298,13 @@ fn files_are_known_by_their_extension_or_their_first_bytes() {
     assert!(write("a9a", b"-1 3:1 11:1\n+1 2:1\n").unwrap().default_target().is_some());
     assert_eq!(write("s", b">a\nACGT\n").unwrap().names(), ["id", "sequence"]);
     assert_eq!(write("m.npy", &npy("|u1", false, "(2, 2)", &[1, 2, 3, 4])).unwrap().names(), ["x1", "x2"]);
-    assert!(message(write("t.parquet", b"PAR1")).contains("Parquet is not read"));
+    for name in ["t.parquet", "t.bin"] {
+        let told = message(write(name, b"PAR1"));
+        assert!(
+            told.contains("Parquet is not read by the program; convert") && told.contains("read_parquet"),
+            "{told}"
+        );
+    }
     assert!(message(data::read(&at.join("none.csv"))).contains("none.csv"));
     // Arrays of one archive are views; one-dimensional ones are columns.
     let array = |shape: Vec<usize>, v: Vec<f64>| Array { shape, values: Values::Numbers(v) };

@@ -95,6 +95,22 @@ impl Counts {
         self.keys.len()
     }
 
+    /// The words, ascending.
+    pub fn keys(&self) -> &[u128] {
+        &self.keys
+    }
+
+    /// Calls `visit(place in keys, count)` for the words of sequence i that `keys`, ascending, has.
+    pub fn each_in(&self, i: usize, keys: &[u128], mut visit: impl FnMut(usize, f64)) {
+        let same = std::ptr::eq(keys, self.keys());
+        for &(id, count) in self.by_row.get(i) {
+            let place = if same { Ok(id as usize) } else { keys.binary_search(&self.keys[id as usize]) };
+            if let Ok(place) = place {
+                visit(place, f64::from(count));
+            }
+        }
+    }
+
     pub fn diagonal(&self) -> Vec<f64> {
         let square = |&(_, count): &(u32, u32)| f64::from(count).powi(2);
         (0..self.len()).map(|i| self.by_row.get(i).iter().map(square).sum()).collect()
@@ -104,17 +120,11 @@ impl Counts {
     pub fn row(&self, i: usize, other: &Self, out: &mut [f64]) {
         out.fill(0.0);
         let rows = out.len();
-        for &(id, count) in self.by_row.get(i) {
-            let there = if std::ptr::eq(self, other) {
-                Ok(id as usize)
-            } else {
-                other.keys.binary_search(&self.keys[id as usize])
-            };
-            let Ok(there) = there else { continue };
+        self.each_in(i, other.keys(), |there, count| {
             for &(j, times) in other.by_key.get(there).iter().take_while(|(j, _)| (*j as usize) < rows) {
-                out[j as usize] += f64::from(count) * f64::from(times);
+                out[j as usize] += count * f64::from(times);
             }
-        }
+        });
     }
 }
 

@@ -22,6 +22,8 @@ use crate::{
 
 /// Kernels of one cache line when the kernel axis is last.
 const LINE: usize = 8;
+/// Ready-made kernels taken from a stack at a time, in bytes.
+const BATCH_BYTES: usize = 1 << 26;
 
 /// How kernel matrices are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -511,8 +513,9 @@ impl GramSet {
     pub fn from_stack(stack: Stack<'_>, names: &[String], options: &BuildOptions) -> Result<Self> {
         let n = stack.rows;
         let mut assembly = Assembly::new(options, n, stack.terms);
-        for first in (0..stack.terms).step_by(LINE) {
-            let kernels = stack.kernels(first..(first + LINE).min(stack.terms));
+        let at_once = (BATCH_BYTES / (8 * n * n).max(1)).clamp(LINE, 8 * LINE);
+        for first in (0..stack.terms).step_by(at_once) {
+            let kernels = stack.kernels(first..(first + at_once).min(stack.terms));
             kernels.par_iter().zip(&names[first..]).try_for_each(|(k, name)| check::symmetric(k, name).map(|_| ()))?;
             let batch: Vec<(usize, &str, &dyn Raw)> = kernels
                 .iter()
@@ -560,11 +563,16 @@ impl Stack<'_> {
     /// Kernels of a range, each as a matrix of its own, in one pass over the numbers.
     fn kernels(&self, range: std::ops::Range<usize>) -> Vec<Matrix> {
         let mut out: Vec<Matrix> = range.clone().map(|_| Matrix::zeros(self.rows, self.cols)).collect();
-        for (at, cell) in self.data.chunks_exact(self.terms).enumerate() {
-            for (k, &v) in out.iter_mut().zip(&cell[range.clone()]) {
-                k.data_mut()[at] = v;
+        // A line of numbers at a time, read from a line of cells that stays in the cache.
+        out.par_chunks_mut(2 * LINE).enumerate().for_each(|(b, out)| {
+            let first = range.start + 2 * LINE * b;
+            for (block, cells) in self.data.chunks(LINE * self.terms).enumerate() {
+                for (k, matrix) in out.iter_mut().enumerate() {
+                    let line = cells[first + k..].iter().step_by(self.terms);
+                    matrix.data_mut()[block * LINE..].iter_mut().zip(line).for_each(|(o, v)| *o = *v);
+                }
             }
-        }
+        });
         out
     }
 }

@@ -74,11 +74,12 @@ fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
     (0..grams.n_terms()).map(|t| grams.factor(t)).collect()
 }
 
-/// Is this the faster road? With many rows and thin factors, and with many kernels on few rows.
-fn pays(problem: &Problem<'_>) -> bool {
+/// Is this the faster road? With many rows and thin factors, and with many kernels on few rows where few of them get weight.
+fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
-    if terms >= working_set::MIN_TERMS {
-        return n * n * terms <= MANY_KERNELS;
+    let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0 && set.groups(terms).len() == 1;
+    if selects && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
+        return true;
     }
     let sum = factors(problem.grams).map(|f| combined(&f, &vec![1.0; terms]));
     sum.is_some_and(|k| problem.machine.solves_in_bases(n) && problem.machine.likes_factor(n, k.rank()))
@@ -98,7 +99,7 @@ pub fn fit_or(
     otherwise: Method<'_>,
 ) -> Result<Fit> {
     match possible(problem) {
-        true if always || pays(problem) => {
+        true if always || pays(problem, set) => {
             if let Some(fit) = fit(problem, set, memory, observer)? {
                 return Ok(fit);
             }

@@ -42,7 +42,9 @@ pytest: python ## the Python tests
 wheel: $(VENV)/ready ## build an installable wheel into dist/
 	$(IN_VENV) -m maturin build --release --out dist
 
-bench: ## time fits of growing size on this machine
+bench: python ## fits beside scikit-learn's, and fits of growing size, on this machine
+	$(IN_VENV) benchmarks/suite.py
+	$(CARGO) run --release -p mercer --example bench_scale -- 1000,2000,5000,10000
 	$(CARGO) build --release
 	$(PYTHON) benchmarks/timing.py "$(TARGET)/release/mercer"
 

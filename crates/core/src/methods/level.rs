@@ -29,6 +29,8 @@ const LEVEL_SIMPLEX: f64 = 0.5;
 const ACCURACY: f64 = 1e-2;
 /// Weights below this fraction of the largest are zeros.
 const ZERO: f64 = 1e-7;
+/// Weights below this fraction of the largest are zeros in the answer, if that is certified too.
+const SMALL: f64 = 1e-3;
 /// Accuracy of second-order steps, likewise.
 const NEWTON_ACCURACY: f64 = 1e-3;
 /// Where the gap has hardly fallen, second-order steps are not tried: better points alone do not raise the lower bound.
@@ -122,19 +124,27 @@ pub fn clean(set: &dyn WeightSet, mut theta: Vec<f64>) -> Vec<f64> {
 }
 
 /// The weights that answer the best lower bound are exactly zero where the optimum's are, while projections approach zero only in the
-/// limit: if a machine solved at them is certified too, they are the better answer.
+/// limit: if a machine solved at them is certified too, they are the better answer. So are, next, the best ones without the small, where Θ
+/// selects kernels.
 fn polish(run: &mut Run<'_>, set: &dyn Separable, cuts: &Cuts, mu: &[f64], last: &Point) -> Result<()> {
-    if !run.optimal() || mu.len() < 2 {
-        return Ok(());
+    let Some(best) = run.best.as_ref().filter(|_| run.optimal()) else { return Ok(()) };
+    let least = SMALL * best.theta.iter().copied().fold(0.0, f64::max);
+    let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0;
+    let without = (selects && best.theta.iter().any(|t| (f64::MIN_POSITIVE..least).contains(t))).then(|| {
+        let mut theta: Vec<f64> = best.theta.iter().map(|&t| if t < least { 0.0 } else { t }).collect();
+        set.tighten(&mut theta);
+        theta
+    });
+    let answering = (mu.len() > 1).then(|| cuts.aggregate(set, mu).2).and_then(|slope| {
+        let theta = set.support_point(&slope);
+        (dot(&slope, &theta) > 0.0 && active(&theta) > 1).then_some(theta)
+    });
+    for theta in answering.into_iter().chain(without) {
+        let candidate = run.visit(theta, Some(&last.duals()))?;
+        run.raise(candidate.lower_bound(set));
+        if run.replace_if_certified(candidate) {
+            return Ok(());
+        }
     }
-    let (_, _, slope) = cuts.aggregate(set, mu);
-    let theta = set.support_point(&slope);
-    let unique = dot(&slope, &theta) > 0.0 && active(&theta) > 1;
-    if !unique {
-        return Ok(());
-    }
-    let candidate = run.visit(theta, Some(&last.duals()))?;
-    run.raise(candidate.lower_bound(set));
-    run.replace_if_certified(candidate);
     Ok(())
 }

@@ -81,8 +81,8 @@ fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     if selects && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
         return true;
     }
-    let sum = factors(problem.grams).map(|f| combined(&f, &vec![1.0; terms]));
-    sum.is_some_and(|k| problem.machine.solves_in_bases(n) && problem.machine.likes_factor(n, k.rank()))
+    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thin(ROUGH).cols() + terms);
+    problem.machine.solves_in_bases(n) && columns().is_some_and(|c| 2 * c < n)
 }
 
 /// A method for the same problem.

@@ -259,13 +259,12 @@ impl Joint {
     fn sparser(&self, run: &mut Run<'_>, set: &dyn Separable) -> Result<bool> {
         let solve = self.a.len() < working_set::MIN_TERMS && self.theta.len() >= working_set::MIN_TERMS;
         for small in SMALL {
-            let point = match solve {
-                true => {
-                    let mut theta = self.sparse(small);
-                    set.tighten(&mut theta);
-                    run.visit_to(0.1 * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?
-                }
-                false => self.point(run, set, self.sparse(small)),
+            let mut theta = self.sparse(small);
+            let point = if solve {
+                set.tighten(&mut theta);
+                run.visit_to(0.1 * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?
+            } else {
+                self.point(run, set, theta)
             };
             if run.replace_if_certified(point) {
                 return Ok(true);

@@ -564,7 +564,8 @@ fn models_of_alignments_and_graphs_are_saved_and_predict_new_rows() {
     let (train, new) = (data(&graphs, &proteins), data(&new_graphs, &new_proteins));
     let y = Target::Classes { names: vec!["a".into(), "b".into()], labels: (0..60).map(|i| i % 2).collect() };
     let bank = "wl(0..2) on cols(g); alignment(blosum62) on cols(p)";
-    let request = TrainSpec { kernels: bank.into(), ..TrainSpec::default() };
+    // All kernels have weight: rows are read by those that do.
+    let request = TrainSpec { kernels: bank.into(), method: MethodSpec::Uniform {}, ..TrainSpec::default() };
     let model = mercer::train(&train, &y, None, &request, &mut Silent).unwrap();
     assert_eq!(model.kernel_names()[3], "alignment(blosum62, 11, 1) on p");
     let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Kernel weights and multipliers in one interior-point method, for many rows and kernels of low rank.
+//! Kernel weights and multipliers in one interior-point method, for many rows and kernels of low rank or for very many kernels.
 //!
 //! Solves  min over θ in Θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m   for a piecewise linear loss and a separable Θ.
 //! In: terms K_1..K_M, a task, Θ = { θ ≥ 0 : Σ_group φ(θ_m) ≤ 1 }.   Out: θ, a, b and a certified gap.
@@ -77,8 +77,8 @@ fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
 /// Is this the faster road? With many rows and thin factors, and with many kernels on few rows where few of them get weight.
 fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
-    let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0 && set.groups(terms).len() == 1;
-    if selects && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
+    let one_set = set.groups(terms).len() == 1;
+    if selects(set) && one_set && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
         return true;
     }
     let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thin(ROUGH).cols() + terms);
@@ -129,16 +129,10 @@ fn fit(
         run.keep(&point);
         run.raise(point.lower_bound(set));
         run.record(active(&point.theta));
-        if run.over() {
-            let sparse = run.optimal() && state.sparser(&mut run, set)?;
-            if sparse || !run.optimal() || run.gap() <= FURTHER * problem.tol {
-                if set.phi(1.0)[2] == 0.0 {
-                    few_kernels(&mut run, set)?;
-                }
-                memory.remember(run.best.as_ref());
-                memory.prover = Some(vec![state.a]);
-                return run.finish().map(Some);
-            }
+        let settled = run.optimal() && (!selects(set) || state.sparser(&mut run, set)?);
+        let close = run.gap() <= FURTHER * problem.tol;
+        if settled || close || run.stopped() || run.iterations() >= problem.max_iter {
+            break;
         }
         let open = run.upper() - run.lower;
         slow = if open > SLOW * last { slow + 1 } else { 0 };
@@ -157,8 +151,20 @@ fn fit(
         state.step(task, set, &kernel);
         state.look(problem.grams, task);
     }
+    if run.optimal() && set.phi(1.0)[2] == 0.0 {
+        few_kernels(&mut run, set)?;
+    }
     memory.remember(run.best.as_ref());
-    Ok(None)
+    if !run.over() {
+        return Ok(None);
+    }
+    memory.prover = Some(vec![state.a]);
+    run.finish().map(Some)
+}
+
+/// Are some weights exactly zero at the optimum?
+fn selects(set: &dyn Separable) -> bool {
+    set.phi(f64::MIN_POSITIVE)[1] > 0.0
 }
 
 /// On the simplex alike kernels share a weight here that one of them could have: the strongest are solved by themselves, and that is the
@@ -332,24 +338,27 @@ mod tests {
         weights::{ElasticNet, LpBall, PerRegion},
     };
 
-    /// Terms of rank up to n: small enough for the level method too.
-    fn terms(n: usize) -> (GramSet, Vec<f64>) {
+    fn terms(n: usize, kernels: &str, storage: Storage) -> (GramSet, Vec<f64>) {
         let (x, y) = synthetic::toy1(n, 4);
-        let specs = language::parse("rbf(0.5|2), poly(1..2) on each").unwrap().resolve(&x).unwrap();
+        let specs = language::parse(kernels).unwrap().resolve(&x).unwrap();
         let budget = Budget { bytes: 1 << 30 };
-        let (normalize, storage) = (Normalize::Multiplicative, Storage::LowRank);
-        let options = BuildOptions { normalize, storage, rank_tolerance: 1e-13, budget };
+        let options = BuildOptions { normalize: Normalize::Multiplicative, storage, rank_tolerance: 1e-13, budget };
         let Target::Classes { labels, .. } = y else { panic!("classes") };
-        (
-            GramSet::from_table(x.features(), &specs, &options).unwrap(),
-            labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect(),
-        )
+        let signs = labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect();
+        (GramSet::from_table(x.features(), &specs, &options).unwrap(), signs)
     }
 
     #[test]
     fn meets_the_level_method_on_every_set() {
-        let n = 90;
-        let (grams, signs) = terms(n);
+        // More columns than rows, fewer, and no factors at all.
+        let wide = "rbf(0.5|2), poly(1..2) on each";
+        compare(terms(90, wide, Storage::LowRank), &[(0.02, true), (3.0, true), (3.0, false), (100.0, true)]);
+        compare(terms(200, "poly(1..2) on each", Storage::LowRank), &[(1.0, true), (1.0, false)]);
+        compare(terms(60, wide, Storage::Dense), &[(3.0, true)]);
+    }
+
+    fn compare((grams, signs): (GramSet, Vec<f64>), prices: &[(f64, bool)]) {
+        let n = signs.len();
         let values: Vec<f64> = signs.iter().enumerate().map(|(i, s)| s + (0.7 * i as f64).sin()).collect();
         let sets: [(&str, Box<dyn Separable>); 6] = [
             ("elastic net 0", Box::new(ElasticNet::new(0.0, 2.0).unwrap())),
@@ -361,7 +370,7 @@ mod tests {
         ];
         let tube = Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.3).unwrap());
         for (fitting, y) in [(Fitting::Hinge(Hinge), &signs), (tube, &values)] {
-            for (price, intercept) in [(0.02, true), (3.0, true), (3.0, false), (100.0, true)] {
+            for &(price, intercept) in prices {
                 let cost: Vec<f64> = (0..n).map(|i| if i % 5 == 0 { 2.0 * price } else { price }).collect();
                 let task = Task { y, cost: &cost, loss: fitting.loss(), intercept };
                 let (machine, room) = (fitting.machine(), Budget { bytes: 1 << 30 });
@@ -398,7 +407,7 @@ mod tests {
 
     #[test]
     fn roads_that_cannot_be_gone_are_refused() {
-        let (grams, signs) = terms(30);
+        let (grams, signs) = terms(30, "linear on each", Storage::LowRank);
         let cost = vec![1.0; 30];
         let fitting = Fitting::Logistic(crate::loss::Logistic);
         let task = Task { y: &signs, cost: &cost, loss: fitting.loss(), intercept: true };

@@ -4,7 +4,7 @@
 //! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval. Without an intercept b = 0 and the sum is free.
 //! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
 
-pub mod interior;
+pub(crate) mod interior;
 mod kernel;
 mod leave_one_out;
 mod newton;

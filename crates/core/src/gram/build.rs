@@ -17,7 +17,7 @@ use crate::{
     Error, Result,
     data::{Dataset, Missing, Rows, source::machine_memory},
     kernels::{Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points, Together},
-    linalg::{Matrix, axpy, dot},
+    linalg::Matrix,
 };
 
 /// Kernels of one cache line when the kernel axis is last.
@@ -528,35 +528,15 @@ impl GramSet {
                 Err(e)
             })?;
             kernels.par_iter().enumerate().try_for_each(|(i, k)| match &assembly.built[first + i] {
-                Some(Built { term: Stored::Factor(f), .. }) => probe(k, f, options.normalize, &names[first + i]),
+                Some(Built { term: Stored::Factor(f), .. }) => {
+                    check::against_factor(k, f, options.normalize, &names[first + i])
+                }
                 _ => check::positive_semidefinite(k, &names[first + i]),
             })?;
         }
         assembly.share(&(0..stack.terms).collect::<Vec<_>>(), false);
         Ok(assembly.finish())
     }
-}
-
-/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: compare both on a
-/// vector with no structure.
-fn probe(k: &Matrix, factor: &Factor, normalize: Normalize, name: &str) -> Result<()> {
-    if normalize == Normalize::Center || normalize == Normalize::Spherical {
-        return check::positive_semidefinite(k, name);
-    }
-    let n = k.rows();
-    let v: Vec<f64> = (0..n).map(|i| 2.0 * (0.5 + i as f64 * 0.618_033_988_749_895).fract() - 1.0).collect();
-    let w = factor.project(&v);
-    let mut stored = vec![0.0; n];
-    factor.times(&w, &mut stored);
-    let mut given: Vec<f64> = (0..n).map(|i| dot(k.row(i), &v)).collect();
-    // `stored` is scaled; the best multiple of it must explain `given`.
-    let ratio = dot(&given, &stored) / dot(&stored, &stored).max(f64::MIN_POSITIVE);
-    let size = dot(&given, &given);
-    axpy(-ratio, &stored, &mut given);
-    if dot(&given, &given) > 1e-8 * size {
-        return check::positive_semidefinite(k, name);
-    }
-    Ok(())
 }
 
 impl Stack<'_> {

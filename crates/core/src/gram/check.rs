@@ -1,9 +1,10 @@
 //! Is a ready-made matrix a kernel matrix at all?
 
-use super::lanczos::extreme_eigenvalues;
+use super::{Factor, lanczos::extreme_eigenvalues};
 use crate::{
     Error, Result,
-    linalg::{Cholesky, Matrix, dot},
+    kernels::Normalize,
+    linalg::{Cholesky, Matrix, axpy, dot},
 };
 
 /// Up to this many rows a factorisation, which takes n³/3 operations, proves what Lanczos steps suggest.
@@ -64,6 +65,28 @@ pub fn positive_semidefinite(k: &Matrix, name: &str) -> Result<()> {
     let (low, high) = extreme_eigenvalues(k);
     if low < -1e-6 * high.abs().max(low.abs()) {
         return Err(indefinite(name, &format!("eigenvalue {low:.3e} against the largest {high:.3e}")));
+    }
+    Ok(())
+}
+
+/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: compare both on a
+/// vector with no structure.
+pub fn against_factor(k: &Matrix, factor: &Factor, normalize: Normalize, name: &str) -> Result<()> {
+    if normalize == Normalize::Center || normalize == Normalize::Spherical {
+        return positive_semidefinite(k, name);
+    }
+    let n = k.rows();
+    let v: Vec<f64> = (0..n).map(|i| 2.0 * (0.5 + i as f64 * 0.618_033_988_749_895).fract() - 1.0).collect();
+    let w = factor.project(&v);
+    let mut stored = vec![0.0; n];
+    factor.times(&w, &mut stored);
+    let mut given: Vec<f64> = (0..n).map(|i| dot(k.row(i), &v)).collect();
+    // `stored` is scaled; the best multiple of it must explain `given`.
+    let ratio = dot(&given, &stored) / dot(&stored, &stored).max(f64::MIN_POSITIVE);
+    let size = dot(&given, &given);
+    axpy(-ratio, &stored, &mut given);
+    if dot(&given, &given) > 1e-8 * size {
+        return positive_semidefinite(k, name);
     }
     Ok(())
 }

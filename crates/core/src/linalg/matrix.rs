@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{axpy, dot, vector::gemm};
+use super::{axpy, dot, gemm_nt, vector::gemm};
 use crate::Error;
 
 /// Rows that are summed in one go, and columns of a product that one task fills.
@@ -80,6 +80,18 @@ impl Matrix {
         let mut parts = parts.into_iter();
         let mut out = parts.next().unwrap_or_else(|| vec![0.0; self.cols]);
         parts.for_each(|p| axpy(1.0, &p, &mut out));
+        out
+    }
+
+    /// self selfᵀ, the lower triangle.
+    #[must_use]
+    pub fn outer(&self) -> Self {
+        let (n, depth) = (self.rows, self.cols);
+        let mut out = Self::zeros(n, n);
+        out.data.par_chunks_mut(PANEL * n.max(1)).enumerate().for_each(|(b, out)| {
+            let (first, count) = (b * PANEL, out.len() / n);
+            gemm_nt(count, first + count, depth, &self.data[first * depth..], &self.data, out, n);
+        });
         out
     }
 

@@ -19,10 +19,10 @@ const WARM: f64 = 0.1;
 /// Share of the trace that the first factor leaves out.
 const ROUGH: f64 = 1e-4;
 /// A gap that falls by less, so many times in a row, calls for a finer one.
-const SLOW: f64 = 0.9;
-const PATIENCE: usize = 3;
+pub const SLOW: f64 = 0.9;
+pub const PATIENCE: usize = 3;
 /// Share of the way to the nearest bound that a step may go.
-const SHORT_OF_BOUND: f64 = 0.995;
+pub const SHORT_OF_BOUND: f64 = 0.995;
 /// A multiplier this close to its bound, in units of its interval, is at the bound if its slack is larger than that distance.
 const AT_BOUND: f64 = 1e-6;
 /// Stiffness of a variable at least, in units of the kernel: what free ones lack is made up as a short step, and the system stays solvable.

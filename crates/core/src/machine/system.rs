@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Combined;
 use crate::{
     Error, Result,
-    linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
+    linalg::{Cholesky, Matrix, axpy, dot},
 };
 
 /// The system, factored.
@@ -48,7 +48,7 @@ impl<'a> System<'a> {
             Combined::Factor(f) => {
                 let mut scaled = f.select_rows(&rows);
                 (0..m).for_each(|p| scaled.row_mut(p).iter_mut().for_each(|x| *x *= root[p]));
-                (gram(&scaled), false)
+                (scaled.outer(), false)
             }
         };
         (0..inner.rows()).for_each(|p| inner[(p, p)] += 1.0);
@@ -141,14 +141,6 @@ impl<'a> System<'a> {
     }
 }
 
-/// M Mᵀ.
-fn gram(m: &Matrix) -> Matrix {
-    let n = m.rows();
-    let mut out = Matrix::zeros(n, n);
-    gemm_nt(n, n, m.cols(), m.data(), m.data(), out.data_mut(), n);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +152,8 @@ mod tests {
         for cols in [10, 40, 80] {
             let f = Matrix::new(n, cols, (0..n * cols).map(|_| rng.normal()).collect()).unwrap();
             let mut dense = Gram::zeros(n);
-            dense.data_mut().copy_from_slice(gram(&f).data());
+            dense.data_mut().copy_from_slice(f.outer().data());
+            dense.mirror();
             let z: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
             // A third of the rows out of use; weights over nine orders of magnitude.
             let weight: Vec<f64> =

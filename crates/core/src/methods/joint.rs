@@ -28,7 +28,7 @@ use crate::{
     linalg::{Matrix, axpy, dot},
     machine::{
         Combined, Solution, Task,
-        interior::{self, Change, State},
+        interior::{self, Change, PATIENCE, SHORT_OF_BOUND, SLOW, State},
     },
     model::Fit,
     trace::{Observer, Silent},
@@ -47,11 +47,6 @@ const MANY_KERNELS: usize = 10_000_000_000;
 const MAX_STEPS: usize = 80;
 /// Share of the trace that the first F leaves out.
 const ROUGH: f64 = 1e-2;
-/// A gap that falls by less than to this share, so many times in a row, calls for a finer one.
-const SLOW: f64 = 0.9;
-const PATIENCE: usize = 3;
-/// Share of the way to the nearest bound that a step may go.
-const SHORT_OF_BOUND: f64 = 0.995;
 /// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
 const FURTHER: f64 = 0.3;
 /// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope: the first
@@ -78,7 +73,7 @@ fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
 fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
     let one_set = set.groups(terms).len() == 1;
-    if selects(set) && one_set && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
+    if set.selects() && one_set && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
         return true;
     }
     let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thin(ROUGH).cols() + terms);
@@ -129,7 +124,7 @@ fn fit(
         run.keep(&point);
         run.raise(point.lower_bound(set));
         run.record(active(&point.theta));
-        let settled = run.optimal() && (!selects(set) || state.sparser(&mut run, set)?);
+        let settled = run.optimal() && (!set.selects() || state.sparser(&mut run, set)?);
         let close = run.gap() <= FURTHER * problem.tol;
         if settled || close || run.stopped() || run.iterations() >= problem.max_iter {
             break;
@@ -148,7 +143,7 @@ fn fit(
             Some(factors) => Combined::Factor(combined(&factors, &state.theta).thin(tolerance)),
             None => Combined::Dense(problem.grams.combine(&state.theta)),
         };
-        state.step(task, set, &kernel);
+        state.step(task, set, kernel);
         state.look(problem.grams, task);
     }
     if run.optimal() && set.phi(1.0)[2] == 0.0 {
@@ -160,11 +155,6 @@ fn fit(
     }
     memory.prover = Some(vec![state.a]);
     run.finish().map(Some)
-}
-
-/// Are some weights exactly zero at the optimum?
-fn selects(set: &dyn Separable) -> bool {
-    set.phi(f64::MIN_POSITIVE)[1] > 0.0
 }
 
 /// On the simplex alike kernels share a weight here that one of them could have: the strongest are solved by themselves, and that is the
@@ -288,7 +278,7 @@ impl Joint {
     }
 
     /// One predictor–corrector step with K_θ or something close; none where its system cannot be solved.
-    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: &Combined) {
+    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: Combined) {
         let Ok(system) = System::new(self, task, set, kernel) else { return };
         let count = self.machine.count() + self.theta.len() as f64;
         let decision = self.values.times(&self.theta);

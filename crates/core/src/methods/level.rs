@@ -129,8 +129,7 @@ pub fn clean(set: &dyn WeightSet, mut theta: Vec<f64>) -> Vec<f64> {
 fn polish(run: &mut Run<'_>, set: &dyn Separable, cuts: &Cuts, mu: &[f64], last: &Point) -> Result<()> {
     let Some(best) = run.best.as_ref().filter(|_| run.optimal()) else { return Ok(()) };
     let least = SMALL * best.theta.iter().copied().fold(0.0, f64::max);
-    let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0;
-    let without = (selects && best.theta.iter().any(|t| (f64::MIN_POSITIVE..least).contains(t))).then(|| {
+    let without = (set.selects() && best.theta.iter().any(|t| (f64::MIN_POSITIVE..least).contains(t))).then(|| {
         let mut theta: Vec<f64> = best.theta.iter().map(|&t| if t < least { 0.0 } else { t }).collect();
         set.tighten(&mut theta);
         theta

@@ -102,8 +102,7 @@ fn sparse_or_level(
     memory: &mut Memory,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
-    let selects = set.phi(f64::MIN_POSITIVE)[1] > 0.0;
-    if !selects {
+    if !set.selects() {
         return level::fit(problem, set, memory, observer);
     }
     let method: screen::Method = |problem, set, memory, observer| {

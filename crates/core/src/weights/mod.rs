@@ -56,6 +56,11 @@ pub trait Separable: WeightSet {
     /// φ(θ), φ'(θ), φ''(θ) for θ > 0.
     fn phi(&self, theta: f64) -> [f64; 3];
 
+    /// Are some weights exactly zero at an optimum? Only a slope at 0 keeps them there.
+    fn selects(&self) -> bool {
+        self.phi(f64::MIN_POSITIVE)[1] > 0.0
+    }
+
     /// Terms that share one constraint.
     fn groups(&self, n_terms: usize) -> Vec<Range<usize>> {
         std::iter::once(0..n_terms).collect()

@@ -7,15 +7,13 @@ use rayon::prelude::*;
 use super::{Joint, Step};
 use crate::{
     Error, Result,
-    linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
+    linalg::{Cholesky, Matrix, axpy, dot},
     machine::{Combined, Task},
     weights::Separable,
 };
 
 /// Of the diagonal, where weights or the bias are all but undetermined.
 const RIDGE: f64 = 1e-12;
-/// Rows of a product that one task fills.
-const ROWS: usize = 64;
 const WHAT: &str = "the system of a joint step";
 
 /// What a step solves for fixed θ and a.
@@ -66,7 +64,7 @@ struct Right<'a> {
 type Answer = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
 
 impl System {
-    pub(super) fn new(state: &Joint, task: &Task<'_>, set: &dyn Separable, kernel: &Combined) -> Result<Self> {
+    pub(super) fn new(state: &Joint, task: &Task<'_>, set: &dyn Separable, kernel: Combined) -> Result<Self> {
         let give = state.machine.give();
         let phi: Vec<[f64; 3]> = state.theta.iter().map(|&t| set.phi(t)).collect();
         let mut stiff = vec![0.0; phi.len()];
@@ -75,13 +73,10 @@ impl System {
         }
         let form = match kernel {
             Combined::Factor(f) if f.cols() + stiff.len() < f.rows() => {
-                Form::columns(&state.values, &state.groups, f, &give, task.intercept, &stiff, &phi)?
+                Form::columns(&state.values, &state.groups, &f, &give, task.intercept, &stiff, &phi)?
             }
-            Combined::Factor(f) => Form::rows(&state.values, &state.groups, product(f), &give, &stiff, &phi)?,
-            Combined::Dense(k) => {
-                let k = Matrix::new(k.n(), k.n(), (0..k.n()).flat_map(|i| k.row(i)).copied().collect())?;
-                Form::rows(&state.values, &state.groups, k, &give, &stiff, &phi)?
-            }
+            Combined::Factor(f) => Form::rows(&state.values, &state.groups, &f.outer(), &give, &stiff, &phi)?,
+            Combined::Dense(k) => Form::rows(&state.values, &state.groups, &k.into_matrix(), &give, &stiff, &phi)?,
             Combined::Bases(_) => return Err(Error::numerical(WHAT, "the kernel is not in one piece")),
         };
         Ok(Self { give, intercept: task.intercept, phi, stiff, form })
@@ -203,7 +198,7 @@ impl Form {
     fn rows(
         values: &Matrix,
         groups: &[Range<usize>],
-        kernel: Matrix,
+        kernel: &Matrix,
         give: &[f64],
         stiff: &[f64],
         phi: &[[f64; 3]],
@@ -214,7 +209,7 @@ impl Form {
             .data_mut()
             .par_chunks_mut(stiff.len())
             .for_each(|row| row.iter_mut().zip(&soft).for_each(|(x, s)| *x *= s));
-        let mut inner = product(&scaled);
+        let mut inner = scaled.outer();
         axpy(1.0, kernel.data(), inner.data_mut());
         (0..n).for_each(|i| inner[(i, i)] = inner[(i, i)] * (1.0 + RIDGE) + 1.0 / give[i]);
         let factored = Cholesky::new(inner, WHAT)?;
@@ -239,17 +234,6 @@ impl Form {
         let corner = Cholesky::new(corner, WHAT)?;
         Ok(Self::Rows { ones: behind(&vec![1.0; n]), factored, borders, solved, corner })
     }
-}
-
-/// M Mᵀ, the lower triangle.
-fn product(m: &Matrix) -> Matrix {
-    let (n, depth) = (m.rows(), m.cols());
-    let mut out = Matrix::zeros(n, n);
-    out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, out)| {
-        let (first, count) = (b * ROWS, out.len() / n);
-        gemm_nt(count, first + count, depth, &m.data()[first * depth..], m.data(), out, n);
-    });
-    out
 }
 
 /// All products of two lists of vectors.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{Wide, axpy, dot, wide};
+use crate::linalg::{Wide, wide};
 
 /// An action on numbers and stored cells, side by side.
 struct Each<'a, T, F>(&'a mut [f64], &'a [T], F);
@@ -18,6 +18,39 @@ impl<T: Cell, F: Fn(&mut f64, f64)> Wide for Each<'_, T, F> {
         }
     }
 }
+
+/// A row of the triangle met with v from both sides: out += v_i · row, and ⟨row, v⟩.
+struct Both<'a, T>(&'a [T], &'a [f64], f64, &'a mut [f64]);
+
+impl<T: Cell> Wide for Both<'_, T> {
+    type Out = f64;
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // that is the point
+    fn run(self) -> f64 {
+        let Self(row, v, own, out) = self;
+        let mut sums = [0.0; LANES];
+        let (row, row_tail) = row.as_chunks::<LANES>();
+        let (v, v_tail) = v.as_chunks::<LANES>();
+        let (out, out_tail) = out.as_chunks_mut::<LANES>();
+        for ((x, v), o) in row.iter().zip(v).zip(out) {
+            for k in 0..LANES {
+                let x = x[k].to_f64();
+                sums[k] += x * v[k];
+                o[k] += own * x;
+            }
+        }
+        let mut sum: f64 = sums.iter().sum();
+        for ((x, v), o) in row_tail.iter().zip(v_tail).zip(out_tail) {
+            sum += x.to_f64() * v;
+            *o += own * x.to_f64();
+        }
+        sum
+    }
+}
+
+/// Partial sums, in a fixed order.
+const LANES: usize = 8;
 
 /// Storage precision.
 pub trait Cell: Copy + Send + Sync + 'static {
@@ -129,11 +162,10 @@ impl<T: Cell> Packed<T> {
     /// out = K v, each stored entry read once.
     pub fn apply(&self, v: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        let mut buffer = vec![0.0; self.n];
         for i in 0..self.n {
-            wide(Each(&mut buffer, self.row(i), |b: &mut f64, x: f64| *b = x));
-            out[i] += dot(&buffer[..=i], &v[..=i]);
-            axpy(v[i], &buffer[..i], &mut out[..i]);
+            let (row, diagonal) = (&self.row(i)[..i], self.row(i)[i].to_f64());
+            let sum = wide(Both(row, &v[..i], v[i], &mut out[..i]));
+            out[i] = sum + diagonal * v[i];
         }
     }
 

@@ -5,7 +5,12 @@
 
 use rayon::prelude::*;
 
-use crate::{Error, Result, data::Rng, gram::Gram, linalg::Matrix};
+use crate::{
+    Error, Result,
+    data::Rng,
+    gram::Gram,
+    linalg::{Matrix, axpy},
+};
 
 /// Passes over the data at most; labels settle long before.
 const MAX_PASSES: usize = 200;
@@ -34,10 +39,14 @@ impl Clusters {
             return Err(Error::data("regions", format!("region {} has no row", empty + 1), "number them without gaps"));
         }
         let sums = cluster_sums(k, &labels, regions);
-        let mut norms = vec![0.0; regions];
-        labels.iter().enumerate().for_each(|(i, &l)| norms[l] += sums[(i, l)]);
+        Ok(Self::with_sums(labels, sizes, &sums))
+    }
+
+    fn with_sums(labels: Vec<usize>, sizes: Vec<usize>, sums: &Matrix) -> Self {
+        let mut norms = vec![0.0; sizes.len()];
+        labels.iter().enumerate().for_each(|(i, &l)| norms[l] += sums[(l, i)]);
         norms.iter_mut().zip(&sizes).for_each(|(n, &s)| *n /= (s * s) as f64);
-        Ok(Self { labels, sizes, centre_norms: norms })
+        Self { labels, sizes, centre_norms: norms }
     }
 
     /// Number of clusters.
@@ -52,7 +61,11 @@ impl Clusters {
 
     /// d²(x_i, S_g) less k(x_i, x_i), which does not depend on g: `rows × clusters`.
     pub fn distances(&self, k: &Gram) -> Matrix {
-        let mut out = cluster_sums(k, &self.labels, self.len());
+        self.distances_from(&cluster_sums(k, &self.labels, self.len()))
+    }
+
+    fn distances_from(&self, sums: &Matrix) -> Matrix {
+        let mut out = sums.transposed();
         for i in 0..out.rows() {
             for (g, d) in out.row_mut(i).iter_mut().enumerate() {
                 *d = self.centre_norms[g] - 2.0 * *d / self.sizes[g] as f64;
@@ -68,11 +81,11 @@ impl Clusters {
     }
 }
 
-/// Σ_{l∈S_g} k(x_i, x_l) for every row and cluster.
+/// Σ_{l∈S_g} k(x_l, x_i) for every cluster and row.
 fn cluster_sums(k: &Gram, labels: &[usize], clusters: usize) -> Matrix {
-    let mut out = Matrix::zeros(k.n(), clusters);
-    out.data_mut().par_chunks_mut(clusters.max(1)).enumerate().for_each(|(i, sums)| {
-        k.row(i).iter().zip(labels).for_each(|(v, &l)| sums[l] += v);
+    let mut out = Matrix::zeros(clusters, k.n());
+    out.data_mut().par_chunks_mut(k.n().max(1)).enumerate().for_each(|(g, sums)| {
+        (0..k.n()).filter(|&l| labels[l] == g).for_each(|l| axpy(1.0, k.row(l), sums));
     });
     out
 }
@@ -89,7 +102,7 @@ pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Res
     let mut rng = Rng::new(seed);
     let mut best: Option<(f64, Vec<usize>)> = None;
     for _ in 0..if clusters == 1 { 1 } else { starts.max(1) } {
-        let (error, labels) = lloyd(k, &diagonal, plus_plus(k, &diagonal, clusters, &mut rng), clusters)?;
+        let (error, labels) = lloyd(k, &diagonal, plus_plus(k, &diagonal, clusters, &mut rng), clusters);
         if best.as_ref().is_none_or(|(lowest, _)| error < lowest - 1e-12 * scale) {
             best = Some((error, labels));
         }
@@ -126,20 +139,28 @@ fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<
     nearest.into_iter().map(|(_, label)| label).collect()
 }
 
-/// Reassigns until labels repeat or the error no longer falls. A positive semidefinite K never lets it rise.
-fn lloyd(k: &Gram, diagonal: &[f64], mut labels: Vec<usize>, clusters: usize) -> Result<(f64, Vec<usize>)> {
+/// Reassigns until labels repeat or the error no longer falls. A positive semidefinite K never lets it rise. Sums over clusters follow
+/// the rows that move.
+fn lloyd(k: &Gram, diagonal: &[f64], mut labels: Vec<usize>, clusters: usize) -> (f64, Vec<usize>) {
     let mut last = f64::INFINITY;
+    let mut sums = cluster_sums(k, &labels, clusters);
     for _ in 0..MAX_PASSES {
-        let distances = Clusters::new(k, labels.clone())?.distances(k);
+        let mut sizes = vec![0usize; clusters];
+        labels.iter().for_each(|&l| sizes[l] += 1);
+        let distances = Clusters::with_sums(labels.clone(), sizes, &sums).distances_from(&sums);
         let error: f64 = labels.iter().enumerate().map(|(i, &l)| diagonal[i] + distances[(i, l)]).sum();
         let mut next: Vec<usize> = (0..labels.len()).map(|i| nearest(distances.row(i))).collect();
         repair(&mut next, diagonal, &distances, clusters);
         if next == labels || error >= last {
-            return Ok((error, labels));
+            return (error, labels);
+        }
+        for (i, (&from, &to)) in labels.iter().zip(&next).enumerate().filter(|(_, (from, to))| from != to) {
+            axpy(-1.0, k.row(i), sums.row_mut(from));
+            axpy(1.0, k.row(i), sums.row_mut(to));
         }
         (labels, last) = (next, error);
     }
-    Ok((last, labels))
+    (last, labels)
 }
 
 /// Position of the smallest entry; ties go to the first.

@@ -22,14 +22,17 @@ pub struct Cuts {
     slopes: Vec<Vec<f64>>,
     /// The multipliers each cut comes from, part by part.
     duals: Vec<Vec<Vec<f64>>>,
+    /// K_t a of those multipliers, where they are at hand.
+    images: Vec<Option<Matrix>>,
 }
 
 impl Cuts {
-    /// Adds value − ⟨slope, θ⟩, which `duals` prove.
-    pub fn push(&mut self, value: f64, slope: Vec<f64>, duals: Vec<Vec<f64>>) {
+    /// Adds value − ⟨slope, θ⟩, which `duals` prove, with their images where those may be of use.
+    pub fn push(&mut self, value: f64, slope: Vec<f64>, duals: Vec<Vec<f64>>, images: Option<Matrix>) {
         self.values.push(value);
         self.slopes.push(slope);
         self.duals.push(duals);
+        self.images.push(images);
     }
 
     /// M.
@@ -41,7 +44,8 @@ impl Cuts {
     #[must_use]
     pub fn restrict(&self, index: &[usize]) -> Self {
         let pick = |slope: &Vec<f64>| index.iter().map(|&t| slope[t]).collect();
-        Self { values: self.values.clone(), slopes: self.slopes.iter().map(pick).collect(), duals: self.duals.clone() }
+        let (values, slopes) = (self.values.clone(), self.slopes.iter().map(pick).collect());
+        Self { values, slopes, duals: self.duals.clone(), images: vec![None; self.images.len()] }
     }
 
     /// Σ μ_i a_i: feasible, because the constraints are convex, and at least as good a bound as the combination of cuts, because A is
@@ -54,11 +58,23 @@ impl Cuts {
         out
     }
 
+    /// K_t Σ μ_i a_i, where the images of all these are at hand.
+    pub fn average_images(&self, mu: &[f64]) -> Option<Matrix> {
+        let mut out: Option<Matrix> = None;
+        for (m, images) in mu.iter().zip(&self.images).filter(|(m, _)| **m > 0.0) {
+            let images = images.as_ref()?;
+            let sum = out.get_or_insert_with(|| Matrix::zeros(images.rows(), images.cols()));
+            axpy(*m, images.data(), sum.data_mut());
+        }
+        out
+    }
+
     /// After all prices were multiplied by `factor`: values scale with it, slopes with its square.
     pub fn rescale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|v| *v *= factor);
         self.slopes.iter_mut().flatten().for_each(|s| *s *= factor * factor);
         self.duals.iter_mut().flatten().flatten().for_each(|a| *a *= factor);
+        self.images.iter_mut().flatten().for_each(|v| v.data_mut().iter_mut().for_each(|v| *v *= factor));
     }
 
     /// The lower bound that the convex combination `mu` of cuts gives: Σ μ_i value_i − support(Σ μ_i slope_i), and that slope.
@@ -105,7 +121,7 @@ impl Cuts {
             return;
         }
         let (_, value, slope) = self.aggregate(set, mu);
-        let average = self.average(mu);
+        let (average, images) = (self.average(mu), self.average_images(mu));
         let newest = self.values.len() - 1;
         let mut order: Vec<usize> = (0..newest).collect();
         order.sort_by(|&i, &j| mu[j].total_cmp(&mu[i]).then(j.cmp(&i)));
@@ -114,5 +130,6 @@ impl Cuts {
         self.values = keep.iter().map(|&i| self.values[i]).chain([value]).collect();
         self.slopes = keep.iter().map(|&i| self.slopes[i].clone()).chain([slope]).collect();
         self.duals = keep.iter().map(|&i| self.duals[i].clone()).chain([average]).collect();
+        self.images = keep.iter().map(|&i| self.images[i].clone()).chain([images]).collect();
     }
 }

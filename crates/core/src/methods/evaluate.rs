@@ -8,7 +8,7 @@ use super::{cuts::Cuts, screen::Screen};
 use crate::{
     Error, Result,
     gram::{Budget, GramSource},
-    linalg::dot,
+    linalg::{Matrix, dot},
     machine::{Combined, Machine, Solution, Stop, Task},
     model::{Certificate, Fit, FitPart},
     trace::{IterRecord, Observer, Status, relative_gap},
@@ -92,6 +92,8 @@ pub struct Point {
     pub dual_sum: f64,
     /// ½ (s_m + residual_m ‖a‖²): with A(a), a cut A(a) − ⟨slope, θ⟩ that is a lower bound for the true kernels, truncated or not.
     pub slope: Vec<f64>,
+    /// K_t a for every term, where it took a pass over matrices to find and was asked for.
+    pub images: Option<Matrix>,
 }
 
 impl Point {
@@ -176,7 +178,9 @@ impl<'a> Run<'a> {
 
     /// Solves the machine at θ to a relative gap.
     pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
-        self.visit_keeping(relative, theta, start).map(|(point, _)| point)
+        let (mut point, _) = self.solve(relative, theta, start)?;
+        point.slope = self.slope(point.solutions.iter().map(|s| s.a.as_slice()));
+        Ok(point)
     }
 
     /// The accuracy [`Run::visit`] asks for.
@@ -185,19 +189,27 @@ impl<'a> Run<'a> {
         0.1 * open.max(self.problem.tol)
     }
 
-    /// The same, and K_θ.
+    /// The same, with K_θ and images.
     pub fn visit_keeping(
         &self,
         relative: f64,
         theta: Vec<f64>,
         start: Option<&[Vec<f64>]>,
     ) -> Result<(Point, Combined)> {
+        let (mut point, kernel) = self.solve(relative, theta, start)?;
+        let duals = point.duals();
+        point.images = self.images(&duals);
+        point.slope = self.cut(&duals, point.images.as_ref()).1;
+        Ok((point, kernel))
+    }
+
+    /// A point without its slope, and K_θ.
+    fn solve(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<(Point, Combined)> {
         let stop = Stop { absolute: 1e-13 * self.scale, relative };
         let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop)?;
-        let slope = self.slope(solutions.iter().map(|s| s.a.as_slice()));
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
-        Ok((Point { theta, solutions, primal, dual_sum, slope }, kernel))
+        Ok((Point { theta, solutions, primal, dual_sum, slope: Vec::new(), images: None }, kernel))
     }
 
     /// ½ (s_m + residual_m ‖a‖²), summed over parts.
@@ -215,11 +227,26 @@ impl<'a> Run<'a> {
         slope
     }
 
-    /// A(a) and the slope of the cut that multipliers prove, with no machine solved.
-    pub fn cut(&self, duals: &[Vec<f64>]) -> (f64, Vec<f64>) {
+    /// K_t a, a row per term, where every term is a matrix: a pass over all of them, of which much can be made.
+    fn images(&self, duals: &[Vec<f64>]) -> Option<Matrix> {
+        let grams = self.problem.grams;
+        let ([part], [a]) = (self.problem.parts.as_slice(), duals) else { return None };
+        if part.rows.is_some() || (0..grams.n_terms()).any(|t| grams.factor(t).is_some()) {
+            return None;
+        }
+        let mut images = Matrix::zeros(grams.n_terms(), a.len());
+        images.data_mut().par_chunks_mut(a.len()).enumerate().for_each(|(t, own)| grams.apply(t, a, own));
+        Some(images)
+    }
+
+    /// A(a) and the slope of the cut that multipliers prove, with no machine solved, from their images where they are at hand.
+    pub fn cut(&self, duals: &[Vec<f64>], images: Option<&Matrix>) -> (f64, Vec<f64>) {
         let value =
             self.problem.parts.iter().zip(duals).map(|(p, a)| p.task.loss.dual_sum(p.task.y, a, p.task.cost)).sum();
-        (value, self.slope(duals.iter().map(Vec::as_slice)))
+        let Some(images) = images else { return (value, self.slope(duals.iter().map(Vec::as_slice))) };
+        let (a, square) = (&duals[0], dot(&duals[0], &duals[0]));
+        let form = |t: usize| dot(a, images.row(t)).max(0.0) + self.problem.grams.residual(t) * square;
+        (value, (0..images.rows()).map(|t| 0.5 * form(t)).collect())
     }
 
     /// Keeps `point` if it is the best so far.

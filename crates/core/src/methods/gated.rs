@@ -150,7 +150,7 @@ pub fn fit_gate(
     let (primal, dual_sum) = (gated.value, gated.solutions.iter().map(|s| s.dual_sum).sum());
     let theta = gate.weights(&gated.gates, &gated.parameters);
     let slope = vec![0.0; theta.len()];
-    run.best = Some(Point { theta, solutions: gated.solutions.clone(), primal, dual_sum, slope });
+    run.best = Some(Point { theta, solutions: gated.solutions.clone(), primal, dual_sum, slope, images: None });
     Ok((run.finish_as(primal, f64::NAN, f64::NAN, status)?, gated))
 }
 

@@ -247,7 +247,7 @@ impl Joint {
         let square = dot(&self.a, &self.a);
         let slope = self.half.iter().enumerate().map(|(t, h)| h + 0.5 * problem.grams.residual(t) * square).collect();
         let (primal, dual_sum) = (solution.primal, solution.dual_sum);
-        Point { theta, solutions: vec![solution], primal, dual_sum, slope }
+        Point { theta, solutions: vec![solution], primal, dual_sum, slope, images: None }
     }
 
     /// Takes weights with zeros as the answer, where they are certified too: with these multipliers, or with their own where a machine is soon

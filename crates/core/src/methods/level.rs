@@ -62,16 +62,16 @@ pub fn fit(
         let better = point.primal < run.upper();
         run.keep(&point);
         run.raise(point.lower_bound(set));
-        cuts.push(point.dual_sum, point.slope.clone(), point.duals());
+        cuts.push(point.dual_sum, point.slope.clone(), point.duals(), point.images.clone());
         let (mut mu, mut screened) = (Vec::new(), false);
         if !run.optimal() {
             mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower)).0;
             run.raise(cuts.aggregate(set, &mu).0);
-            let average = cuts.average(&mu);
-            let (value, slope) = run.cut(&average);
+            let (average, images) = (cuts.average(&mu), cuts.average_images(&mu));
+            let (value, slope) = run.cut(&average, images.as_ref());
             run.raise(value - set.support(&slope));
             screened = memory.screen.as_mut().is_some_and(|s| s.passed(&run, set, (value, &slope, &average)));
-            cuts.push(value, slope, average.clone());
+            cuts.push(value, slope, average.clone(), images);
             mu.push(0.0);
             memory.prover = Some(average);
         }

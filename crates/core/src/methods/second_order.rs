@@ -50,7 +50,10 @@ impl Model {
             let mut columns = Matrix::zeros(terms.len(), give.len());
             let mut whole = vec![0.0; n];
             for (k, &t) in terms.iter().enumerate() {
-                grams.apply(t, &a, &mut whole);
+                match &point.images {
+                    Some(images) => whole.copy_from_slice(images.row(t)),
+                    None => grams.apply(t, &a, &mut whole),
+                }
                 match part.rows {
                     None => columns.row_mut(k).copy_from_slice(&whole),
                     Some(rows) => columns.row_mut(k).iter_mut().zip(rows).for_each(|(o, &i)| *o = whole[i]),

@@ -32,7 +32,7 @@ pub fn fit(
         let point = run.visit(theta, duals.as_deref())?;
         run.keep(&point);
         run.raise(point.lower_bound(set));
-        cuts.push(point.dual_sum, point.slope.clone(), point.duals());
+        cuts.push(point.dual_sum, point.slope.clone(), point.duals(), None);
         // … the restricted master problem the bound, here with a proof whatever its accuracy.
         let (mu, next) = cuts.bound(set, &point.theta, 1e-3 * (run.upper() - run.lower));
         run.raise(cuts.aggregate(set, &mu).0);

@@ -74,7 +74,7 @@ impl Search<'_> {
         let point = self.run.visit_to(self.accuracy * open.max(self.run.problem.tol), theta, start)?;
         self.run.keep(&point);
         self.run.raise(point.lower_bound(self.set));
-        self.cuts.push(point.dual_sum, point.slope.clone(), point.duals());
+        self.cuts.push(point.dual_sum, point.slope.clone(), point.duals(), None);
         Ok(point)
     }
 

@@ -163,7 +163,7 @@ fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
     let solution = |p: &Part<'_>| Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()]);
     let solutions: Vec<Solution> = parts.iter().map(solution).collect();
     let (primal, dual_sum) = (solutions.iter().map(|s| s.primal).sum(), solutions.iter().map(|s| s.dual_sum).sum());
-    run.best = Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms] });
+    run.best = Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms], images: None });
     let value = penalty.value(&vec![0.0; terms]) + primal;
     run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)
 }

@@ -64,7 +64,7 @@ pub fn fit(
             memory.remember(run.best.as_ref());
             return run.finish();
         }
-        cuts.push(point.dual_sum, point.slope.clone(), point.duals());
+        cuts.push(point.dual_sum, point.slope.clone(), point.duals(), None);
         let joining = violators(&point.theta, &slope, set, &working);
         if joining.is_empty() {
             sharpest *= 0.3;
@@ -78,9 +78,9 @@ pub fn fit(
         slope.clone_from(&point.slope);
         if let Some(prover) = prover {
             let value;
-            (value, slope) = run.cut(&prover);
+            (value, slope) = run.cut(&prover, None);
             run.raise(value - set.support(&slope));
-            cuts.push(value, slope.clone(), prover);
+            cuts.push(value, slope.clone(), prover, None);
         }
     }
 }

@@ -13,7 +13,7 @@ use mercer::{
     gram::{GramSource, Stack},
     kernels::Normalize,
     linalg::threads,
-    methods::{LossName, MethodSpec, Prepared},
+    methods::{LossName, MethodSpec, Prepared, Solver},
     trace::Silent,
 };
 
@@ -43,13 +43,16 @@ fn run(folder: &Path, method: &str, repeats: usize, c: f64) -> Result<()> {
     for (t, term) in k.chunks_exact(n * n).enumerate() {
         term.iter().enumerate().for_each(|(at, v)| data[at * terms + t] = *v);
     }
-    let spec = TrainSpec {
-        c,
-        normalize: Normalize::None,
-        method: MethodSpec::named(method)?,
-        loss: Some(LossName::Hinge),
-        ..TrainSpec::default()
-    };
+    // gmkl:interior and the like name the solver too.
+    let (method, solver) = method.split_once(':').unwrap_or((method, "auto"));
+    let mut named = MethodSpec::named(method)?;
+    if let (MethodSpec::Gmkl { solver: own, .. } | MethodSpec::Lp { solver: own, .. }, "interior") =
+        (&mut named, solver)
+    {
+        *own = Solver::Interior;
+    }
+    let spec =
+        TrainSpec { c, normalize: Normalize::None, method: named, loss: Some(LossName::Hinge), ..TrainSpec::default() };
     let classes = vec!["-1".to_string(), "1".to_string()];
     let target = Target::Classes { names: classes, labels: y.iter().map(|&y| usize::from(y > 0.0)).collect() };
     let began = Instant::now();

@@ -1,9 +1,9 @@
 //! Laws over lists: adding a row to a list in `testkit` subjects the newcomer to every law here.
 
 use mercer::{
-    data::Rng,
+    data::{Dataset, Rng},
     gram::{Budget, BuildOptions, Gram, GramSet, GramSource, Storage},
-    kernels::{KernelSpec, Normalize, Normalizer},
+    kernels::{KernelSpec, Normalize, Normalizer, language},
     linalg::{Matrix, dot},
 };
 use mercer_testkit::{all_functions, all_losses, all_weight_sets, for_classes_only, naive_kernel, smooth_losses};
@@ -203,4 +203,37 @@ fn stored_terms_act_like_the_normalised_matrix() {
             }
         }
     }
+}
+
+#[test]
+fn factors_beyond_half_of_the_budget_lie_in_files_and_act_the_same() {
+    let x = normal(400, 6, 3);
+    let data = Dataset::new(x.clone(), vec![]).unwrap();
+    let kernels = language::parse("rbf(2^-1..2^4), poly(1..3) on all, each").unwrap().resolve(&data).unwrap();
+    let single: Vec<KernelSpec> = kernels.into_iter().filter(|k| k.columns.len() == 1).collect();
+    let build = |bytes: u64| {
+        let (normalize, storage) = (Normalize::Trace, Storage::LowRank);
+        let options = BuildOptions { normalize, storage, rank_tolerance: 1e-10, budget: Budget { bytes } };
+        GramSet::from_table(&x, &single, &options).unwrap()
+    };
+    let resident = build(1 << 30);
+    let spilled = build(resident.bytes());
+    assert!(
+        !resident.describe().contains("in files") && spilled.describe().contains("in files"),
+        "{}",
+        spilled.describe()
+    );
+    assert!(spilled.bytes() < resident.bytes());
+    let weights: Vec<f64> = (0..single.len()).map(|t| 1.0 / (t + 1) as f64).collect();
+    let a: Vec<f64> = (0..400).map(|i| f64::from(i % 7) - 3.0).collect();
+    assert_eq!(resident.combine(&weights), spilled.combine(&weights));
+    assert_eq!(resident.quad_forms(&a), spilled.quad_forms(&a));
+    for t in 0..single.len() {
+        assert_eq!(resident.extension(t, &a), spilled.extension(t, &a));
+    }
+    // Writing to what lies in a file works on a copy.
+    let file = x.to_file().unwrap();
+    let mut copy = file.clone();
+    copy.data_mut()[0] += 1.0;
+    assert!(file == x && copy != x && file.resident() == 0 && copy.resident() > 0);
 }

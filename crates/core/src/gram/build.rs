@@ -260,6 +260,7 @@ struct Assembly<'a> {
     options: &'a BuildOptions,
     n: usize,
     built: Vec<Option<Built>>,
+    /// In memory.
     bytes: u64,
     maps: Vec<Option<Matrix>>,
     imputations: Vec<Option<Imputation>>,
@@ -269,7 +270,8 @@ struct Assembly<'a> {
 impl<'a> Assembly<'a> {
     fn new(options: &'a BuildOptions, n: usize, terms: usize) -> Self {
         let (maps, imputations) = (vec![None; terms], vec![None; terms]);
-        Self { options, n, built: (0..terms).map(|_| None).collect(), bytes: 0, maps, imputations, notes: Vec::new() }
+        let (built, notes) = ((0..terms).map(|_| None).collect(), Vec::new());
+        Self { options, n, built, bytes: 0, maps, imputations, notes }
     }
 
     /// [`Assembly::add`] for kernels on columns that some rows lack.
@@ -341,26 +343,35 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// Puts the factors among these terms into bases that they share: those with most columns first, or in the order given.
-    fn share(&mut self, terms: &[usize], sort: bool) {
+    /// The factors among these terms.
+    fn factors(&mut self, terms: &[usize]) -> Vec<&mut Factor> {
         let mut wanted = vec![false; self.built.len()];
         terms.iter().for_each(|&t| wanted[t] = true);
-        let mut factors: Vec<&mut Factor> = Vec::new();
-        for (built, _) in self.built.iter_mut().zip(wanted).filter(|(_, w)| *w) {
-            if let Some(Built { term: Stored::Factor(f), .. }) = built {
-                factors.push(f);
-            }
-        }
+        let built = self.built.iter_mut().zip(wanted).filter(|(_, wanted)| *wanted);
+        built
+            .filter_map(|(built, _)| match built {
+                Some(Built { term: Stored::Factor(f), .. }) => Some(f),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Puts the factors among these terms into bases that they share: those with most columns first, or in the order given. Bases that
+    /// would take more than half of the budget lie in files: solvers need the rest.
+    fn share(&mut self, terms: &[usize], sort: bool) -> Result<()> {
+        let before = self.bytes;
+        let tolerance = self.options.rank_tolerance;
+        let mut factors = self.factors(terms);
         if sort {
             factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
         }
-        self.bytes -= weight(&factors.iter().map(|f| &**f).collect::<Vec<_>>());
-        share(factors, self.options.rank_tolerance);
-        let of = |t: &usize| match &self.built[*t] {
-            Some(Built { term: Stored::Factor(f), .. }) => Some(f),
-            _ => None,
-        };
-        self.bytes += weight(&terms.iter().filter_map(of).collect::<Vec<_>>());
+        let others = before - weight_of(&factors);
+        share(factors, tolerance);
+        if others + weight_of(&self.factors(terms)) > self.options.budget.bytes / 2 {
+            panel::to_files(self.factors(terms))?;
+        }
+        self.bytes = others + weight_of(&self.factors(terms));
+        Ok(())
     }
 
     fn finish(self) -> GramSet {
@@ -380,6 +391,10 @@ impl<'a> Assembly<'a> {
         }
         set
     }
+}
+
+fn weight_of(factors: &[&mut Factor]) -> u64 {
+    weight(&factors.iter().map(|f| &**f).collect::<Vec<_>>())
 }
 
 /// Bytes of factors with their bases.
@@ -486,7 +501,7 @@ impl GramSet {
                     None => assembly.add(&batch, &|_| None)?,
                 }
             }
-            assembly.share(members, true);
+            assembly.share(members, true)?;
         }
         Ok(assembly.finish())
     }
@@ -503,7 +518,9 @@ impl GramSet {
         }
         let mut assembly = Assembly::new(options, stack.rows, stack.terms);
         for t in 0..stack.terms {
-            let k = stack.kernels(t..t + 1).swap_remove(0);
+            let mut k = Vec::new();
+            stack.read(t..t + 1, &mut k);
+            let k = k.swap_remove(0);
             assembly.add_ready(t, &names[t], k, how)?;
         }
         Ok(assembly.finish())
@@ -514,8 +531,9 @@ impl GramSet {
         let n = stack.rows;
         let mut assembly = Assembly::new(options, n, stack.terms);
         let at_once = (BATCH_BYTES / (8 * n * n).max(1)).clamp(LINE, 8 * LINE);
+        let mut kernels = Vec::new();
         for first in (0..stack.terms).step_by(at_once) {
-            let kernels = stack.kernels(first..(first + at_once).min(stack.terms));
+            stack.read(first..(first + at_once).min(stack.terms), &mut kernels);
             kernels.par_iter().zip(&names[first..]).try_for_each(|(k, name)| check::symmetric(k, name).map(|_| ()))?;
             let batch: Vec<(usize, &str, &dyn Raw)> = kernels
                 .iter()
@@ -534,15 +552,15 @@ impl GramSet {
                 _ => check::positive_semidefinite(k, &names[first + i]),
             })?;
         }
-        assembly.share(&(0..stack.terms).collect::<Vec<_>>(), false);
+        assembly.share(&(0..stack.terms).collect::<Vec<_>>(), false)?;
         Ok(assembly.finish())
     }
 }
 
 impl Stack<'_> {
-    /// Kernels of a range, each as a matrix of its own, in one pass over the numbers.
-    fn kernels(&self, range: std::ops::Range<usize>) -> Vec<Matrix> {
-        let mut out: Vec<Matrix> = range.clone().map(|_| Matrix::zeros(self.rows, self.cols)).collect();
+    /// Kernels of a range, each as a matrix of its own, in one pass over the numbers, into matrices that may be there already.
+    fn read(&self, range: std::ops::Range<usize>, out: &mut Vec<Matrix>) {
+        out.resize_with(range.len(), || Matrix::zeros(self.rows, self.cols));
         // A line of numbers at a time, read from a line of cells that stays in the cache.
         out.par_chunks_mut(2 * LINE).enumerate().for_each(|(b, out)| {
             let first = range.start + 2 * LINE * b;
@@ -553,7 +571,6 @@ impl Stack<'_> {
                 }
             }
         });
-        out
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Factor {
     mean: Option<Vec<f64>>,
     /// What K was divided by.
     divisor: f64,
+    /// ‖L‖², where it is known.
+    square: Option<f64>,
 }
 
 /// A term's share of the decision function, for new points.
@@ -127,7 +129,7 @@ impl Factor {
 
     fn own(rows: Matrix, residual: f64, map: Map) -> Self {
         let (basis, coords, pivot_rows) = (Arc::new(rows), None, None);
-        Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0 }
+        Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None }
     }
 
     /// From exact features, one row per sample.
@@ -153,6 +155,11 @@ impl Factor {
     /// B.
     pub fn basis(&self) -> &Arc<Matrix> {
         &self.basis
+    }
+
+    /// Takes the same basis from another place.
+    pub(super) fn lie_in(&mut self, basis: Arc<Matrix>) {
+        self.basis = basis;
     }
 
     /// What tells B from other bases.
@@ -188,15 +195,19 @@ impl Factor {
             self.pivot_rows = Some(self.rows().select_rows(pivots));
         }
         // ‖Lᵀa‖² ≤ (‖(B Rᵀ)ᵀa‖ + error ‖a‖)².
-        let size = self.trace_of_square().sqrt();
+        let square = self.trace_of_square();
+        let size = square.sqrt();
+        self.square = Some(square);
         self.residual += error * (2.0 * size + error);
         (self.basis, self.coords) = (Arc::clone(basis), Some(coords));
     }
 
     /// ‖L‖², the trace of L Lᵀ.
     pub fn trace_of_square(&self) -> f64 {
-        let rows = self.rows();
-        dot(rows.data(), rows.data())
+        self.square.unwrap_or_else(|| {
+            let rows = self.rows();
+            dot(rows.data(), rows.data())
+        })
     }
 
     /// Σ_j (L Lᵀ)_ij for every i.
@@ -244,7 +255,7 @@ impl Factor {
     #[must_use]
     pub fn scaled(&self, s: &[f64], basis: Arc<Matrix>) -> Self {
         let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
-        Self { basis, residual: self.residual * largest, pivot_rows: None, ..self.clone() }
+        Self { basis, residual: self.residual * largest, pivot_rows: None, square: None, ..self.clone() }
     }
 
     /// The same with a basis of its own, as wide as L.

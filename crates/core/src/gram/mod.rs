@@ -97,6 +97,16 @@ pub trait GramSource: Sync {
         out
     }
 
+    /// The same where a share of the trace may be left out, if that is faster.
+    fn combine_rough(&self, weights: &[f64], _share: f64) -> Gram {
+        self.combine(weights)
+    }
+
+    /// out += Σ_j diag(s_j) (Σ_t weights_jt K_t) diag(s_j) on the lower triangle.
+    fn combine_scaled(&self, weights: &[Vec<f64>], scales: &[Vec<f64>], out: &mut Gram) {
+        combine_each(self, weights, scales, out);
+    }
+
     /// tr K_t, what truncation left out included.
     fn trace(&self, t: usize) -> f64;
 
@@ -115,6 +125,22 @@ pub trait GramSource: Sync {
                 dot(a, &v).max(0.0)
             })
             .collect()
+    }
+
+    /// The same for several vectors.
+    fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        vectors.iter().map(|a| self.quad_forms_of(terms, a)).collect()
+    }
+}
+
+/// [`GramSource::combine_scaled`], scale by scale.
+fn combine_each<G: GramSource + ?Sized>(grams: &G, weights: &[Vec<f64>], scales: &[Vec<f64>], out: &mut Gram) {
+    let n = grams.n_samples();
+    for (weights, scale) in weights.iter().zip(scales).filter(|(w, _)| w.iter().any(|w| *w != 0.0)) {
+        let sum = grams.combine(weights);
+        for (i, row) in out.data_mut().chunks_exact_mut(n).enumerate().filter(|(i, _)| scale[*i] != 0.0) {
+            row[..=i].iter_mut().zip(sum.row(i)).zip(scale).for_each(|((o, k), s)| *o += scale[i] * s * k);
+        }
     }
 }
 

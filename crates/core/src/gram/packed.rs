@@ -49,8 +49,27 @@ impl<T: Cell> Wide for Both<'_, T> {
     }
 }
 
+/// ⟨row, v⟩.
+struct Inner<'a, T>(&'a [T], &'a [f64]);
+
+impl<T: Cell> Wide for Inner<'_, T> {
+    type Out = f64;
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // that is the point
+    fn run(self) -> f64 {
+        let mut sums = [0.0; LANES];
+        let (row, row_tail) = self.0.as_chunks::<LANES>();
+        let (v, v_tail) = self.1.as_chunks::<LANES>();
+        for (x, v) in row.iter().zip(v) {
+            (0..LANES).for_each(|k| sums[k] += x[k].to_f64() * v[k]);
+        }
+        sums.iter().sum::<f64>() + row_tail.iter().zip(v_tail).map(|(x, v)| x.to_f64() * v).sum::<f64>()
+    }
+}
+
 /// Partial sums, in a fixed order.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// Storage precision.
 pub trait Cell: Copy + Send + Sync + 'static {
@@ -169,14 +188,15 @@ impl<T: Cell> Packed<T> {
         }
     }
 
-    /// aᵀ K a, reading only the rows and columns of `support` (ascending), where a is not zero.
-    pub fn quad_form(&self, support: &[usize], a: &[f64]) -> f64 {
-        let mut total = 0.0;
-        for (k, &i) in support.iter().enumerate() {
-            let row = self.row(i);
-            let off: f64 = support[..k].iter().map(|&j| row[j].to_f64() * a[j]).sum();
-            total += a[i] * (2.0 * off + row[i].to_f64() * a[i]);
+    /// aᵀ K a for several a: every row is read once, and only where one of them is not zero.
+    pub fn quad_forms(&self, vectors: &[Vec<f64>]) -> Vec<f64> {
+        let mut totals = vec![0.0; vectors.len()];
+        for i in 0..self.n {
+            let (row, diagonal) = (&self.row(i)[..i], self.row(i)[i].to_f64());
+            for (total, a) in totals.iter_mut().zip(vectors).filter(|(_, a)| a[i] != 0.0) {
+                *total += a[i] * (2.0 * wide(Inner(row, &a[..i])) + diagonal * a[i]);
+            }
         }
-        total
+        totals
     }
 }

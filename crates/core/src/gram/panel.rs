@@ -4,7 +4,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
 
@@ -14,10 +14,14 @@ use super::{
     Factor, Gram, GramSource,
     factor::{RankLimit, project},
 };
-use crate::linalg::{Matrix, axpy, dot, gemm_nt};
+use crate::{
+    Result,
+    linalg::{Matrix, axpy, dot, gemm_nt},
+};
 
-/// Rows of the combined matrix that one task fills; columns of factors gathered at a time.
+/// Rows of the combined matrix that one task fills; rows of a factor that one task makes; columns of factors gathered at a time.
 const ROWS: usize = 64;
+const TALL: usize = 256;
 const DEPTH: usize = 256;
 
 /// Terms by their basis, in the order of first appearance.
@@ -39,7 +43,7 @@ pub(super) fn times_transposed(a: &Matrix, r: &Matrix) -> Matrix {
     let (depth, cols) = (a.cols(), r.rows());
     let mut out = Matrix::zeros(a.rows(), cols);
     if cols > 0 && depth > 0 {
-        out.data_mut().par_chunks_mut(ROWS * cols).zip(a.data().par_chunks(ROWS * depth)).for_each(|(out, a)| {
+        out.data_mut().par_chunks_mut(TALL * cols).zip(a.data().par_chunks(TALL * depth)).for_each(|(out, a)| {
             gemm_nt(out.len() / cols, cols, depth, a, r.data(), out, cols);
         });
     }
@@ -94,9 +98,30 @@ impl<'a> Panel<'a> {
 
 /// out += Σ weight · L Lᵀ on the lower triangle, as few large products.
 pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
+    add_all(by_basis(active).iter().map(|group| Panel::new(group)), out);
+}
+
+/// The same where a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly counts.
+pub fn add_rough<'a>(active: &[(f64, &'a Factor)], share: f64, out: &mut Gram) {
+    let traces: Vec<f64> = active.iter().map(|(w, f)| w * f.trace_of_square()).collect();
+    let allowed = 0.5 * share * traces.iter().sum::<f64>();
+    let least = allowed / traces.len().max(1) as f64;
+    let kept: Vec<(f64, &'a Factor)> =
+        active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
+    let groups = by_basis(&kept);
+    let left_out = allowed / groups.len().max(1) as f64;
+    let panel = |group: &Vec<(f64, &'a Factor)>| -> Panel<'a> {
+        let thin = stacked(group).and_then(|s| root_to(&gathered(&s), left_out / dot(s.data(), s.data())));
+        let Some(thin) = thin else { return Panel::new(group) };
+        let plain = Cow::Owned(times_transposed(group[0].1.basis(), &thin));
+        Panel { plain, weighted: None, weight: 1.0 }
+    };
+    add_all(groups.iter().map(panel), out);
+}
+
+fn add_all<'a>(panels: impl Iterator<Item = Panel<'a>>, out: &mut Gram) {
     let (mut now, mut depth): (Vec<Panel<'_>>, usize) = (Vec::new(), 0);
-    for group in by_basis(active) {
-        let panel = Panel::new(&group);
+    for panel in panels {
         if depth > 0 && depth + panel.plain.cols() > DEPTH {
             add_panels(&now, depth, out);
             (now, depth) = (Vec::new(), 0);
@@ -137,7 +162,7 @@ fn add_panels(panels: &[Panel<'_>], depth: usize, out: &mut Gram) {
 #[derive(Debug, Clone)]
 pub struct LowRank {
     /// B, and S with W = SᵀS; without S, W is a multiple of the identity.
-    parts: Vec<(Arc<Matrix>, Result<Matrix, f64>)>,
+    parts: Vec<(Arc<Matrix>, std::result::Result<Matrix, f64>)>,
 }
 
 impl LowRank {
@@ -192,7 +217,7 @@ impl LowRank {
             })
             .collect();
         let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
-        let block = |((basis, s), trace): (&(Arc<Matrix>, Result<Matrix, f64>), &f64)| match s {
+        let block = |((basis, s), trace): (&(Arc<Matrix>, std::result::Result<Matrix, f64>), &f64)| match s {
             Err(weight) => {
                 let mut own: Matrix = (**basis).clone();
                 own.data_mut().iter_mut().for_each(|x| *x *= weight.sqrt());
@@ -209,17 +234,22 @@ impl LowRank {
             }
         };
         let blocks: Vec<Matrix> = self.parts.iter().zip(&traces).map(block).collect();
-        let (n, rank) = (self.n(), blocks.iter().map(Matrix::cols).sum::<usize>());
-        let mut out = Matrix::zeros(n, rank);
-        out.data_mut().par_chunks_mut(rank.max(1)).enumerate().for_each(|(i, row)| {
-            let mut at = 0;
-            for b in &blocks {
-                row[at..at + b.cols()].copy_from_slice(b.row(i));
-                at += b.cols();
-            }
-        });
-        out
+        side_by_side(&blocks)
     }
+}
+
+/// All columns of some matrices.
+pub(super) fn side_by_side(blocks: &[Matrix]) -> Matrix {
+    let (n, cols) = (blocks.first().map_or(0, Matrix::rows), blocks.iter().map(Matrix::cols).sum::<usize>());
+    let mut out = Matrix::zeros(n, cols);
+    out.data_mut().par_chunks_mut(cols.max(1)).enumerate().for_each(|(i, row)| {
+        let mut at = 0;
+        for b in blocks {
+            row[at..at + b.cols()].copy_from_slice(b.row(i));
+            at += b.cols();
+        }
+    });
+    out
 }
 
 /// Tolerance at which nothing is left out.
@@ -290,8 +320,8 @@ pub fn images(grams: &dyn GramSource, a: &[f64]) -> Matrix {
         })
         .collect();
     let mut out = Matrix::zeros(n, terms);
-    out.data_mut().par_chunks_mut(ROWS * terms.max(1)).enumerate().for_each(|(b, rows)| {
-        let (first, count) = (b * ROWS, rows.len() / terms);
+    out.data_mut().par_chunks_mut(TALL * terms.max(1)).enumerate().for_each(|(b, rows)| {
+        let (first, count) = (b * TALL, rows.len() / terms);
         for (basis, columns, coords) in &groups {
             let (depth, width) = (basis.cols(), columns.len());
             let mut block = vec![0.0; count * width];
@@ -313,7 +343,25 @@ fn unique<'a>(factors: &[&'a Factor]) -> Vec<&'a Factor> {
     factors.iter().copied().filter(|f| seen.insert(f.name())).collect()
 }
 
-/// Bytes of all bases.
+/// Bytes in memory of all bases.
 pub fn basis_bytes(factors: &[&Factor]) -> u64 {
-    unique(factors).iter().map(|f| size_of_val(f.basis().data()) as u64).sum()
+    unique(factors).iter().map(|f| f.basis().resident()).sum()
+}
+
+/// Bytes of all bases that lie in files.
+pub fn file_bytes(factors: &[&Factor]) -> u64 {
+    unique(factors).iter().map(|f| size_of_val(f.basis().data()) as u64 - f.basis().resident()).sum()
+}
+
+/// Moves the bases of some factors into files.
+pub fn to_files(factors: Vec<&mut Factor>) -> Result<()> {
+    let mut moved: HashMap<usize, Arc<Matrix>> = HashMap::new();
+    for factor in factors {
+        let basis = match moved.entry(factor.name()) {
+            Entry::Occupied(found) => Arc::clone(found.get()),
+            Entry::Vacant(place) => Arc::clone(place.insert(Arc::new(factor.basis().to_file()?))),
+        };
+        factor.lie_in(basis);
+    }
+    Ok(())
 }

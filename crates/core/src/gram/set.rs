@@ -2,12 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{
-    Basis, Extension, Factor, Gram, GramSource,
-    impute::Imputation,
-    packed::{Cell, Packed},
-    panel,
-};
+use super::{Basis, Extension, Factor, Gram, GramSource, combine_each, impute::Imputation, packed::Packed, panel};
 use crate::{
     data::Missing,
     kernels::Normalizer,
@@ -72,11 +67,16 @@ impl GramSet {
 
     /// How the terms are stored, in words.
     pub fn describe(&self) -> String {
-        let ranks: Vec<usize> = (0..self.terms.len()).filter_map(|t| self.factor(t)).map(Factor::rank).collect();
+        let factors: Vec<&Factor> = (0..self.terms.len()).filter_map(|t| self.factor(t)).collect();
+        let ranks: Vec<usize> = factors.iter().map(|f| f.rank()).collect();
+        let in_files = match panel::file_bytes(&factors) {
+            0 => String::new(),
+            bytes => format!(" and {} in files", super::human_bytes(bytes)),
+        };
         let f32s = self.terms.iter().filter(|t| matches!(t, Stored::DenseF32(_))).count();
         let mean = ranks.iter().sum::<usize>() as f64 / ranks.len().max(1) as f64;
         format!(
-            "{} low-rank (mean rank {mean:.1}), {} dense f64, {f32s} dense f32; {}",
+            "{} low-rank (mean rank {mean:.1}), {} dense f64, {f32s} dense f32; {}{in_files}",
             ranks.len(),
             self.terms.len() - ranks.len() - f32s,
             super::human_bytes(self.bytes()),
@@ -120,6 +120,34 @@ impl GramSet {
             }
         }
         extension
+    }
+}
+
+impl GramSet {
+    /// The terms with weight that are matrices, row by row (each output row stays in cache while all terms stream past): one triangle.
+    fn combine_dense(&self, weights: &[f64]) -> Gram {
+        let mut out = Gram::zeros(self.n);
+        out.data_mut()
+            .par_chunks_mut(self.n)
+            .enumerate()
+            .for_each(|(i, row)| self.add_dense_row(i, weights, &mut row[..=i]));
+        out
+    }
+
+    fn add_dense_row(&self, i: usize, weights: &[f64], out: &mut [f64]) {
+        for (term, &w) in self.terms.iter().zip(weights).filter(|(_, w)| **w != 0.0) {
+            match term {
+                Stored::Dense(k) => k.add_row(i, w, out),
+                Stored::DenseF32(k) => k.add_row(i, w, out),
+                Stored::Factor(_) => {}
+            }
+        }
+    }
+
+    /// The terms with weight that are factors.
+    fn active_factors(&self, weights: &[f64]) -> Vec<(f64, &Factor)> {
+        let active = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
+        active.filter_map(|(t, &w)| self.factor(t).map(|f| (w, f))).collect()
     }
 }
 
@@ -186,21 +214,16 @@ impl GramSource for GramSet {
         }
     }
 
-    /// Dense terms row by row (each output row stays in cache while all terms stream past), factors as matrix products.
     fn combine(&self, weights: &[f64]) -> Gram {
-        let mut out = Gram::zeros(self.n);
-        out.data_mut().par_chunks_mut(self.n).enumerate().for_each(|(i, row)| {
-            for (term, &w) in self.terms.iter().zip(weights).filter(|(_, w)| **w != 0.0) {
-                match term {
-                    Stored::Dense(k) => k.add_row(i, w, &mut row[..=i]),
-                    Stored::DenseF32(k) => k.add_row(i, w, &mut row[..=i]),
-                    Stored::Factor(_) => {}
-                }
-            }
-        });
-        let active = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
-        let factors: Vec<(f64, &Factor)> = active.filter_map(|(t, &w)| self.factor(t).map(|f| (w, f))).collect();
-        panel::add(&factors, &mut out);
+        let mut out = self.combine_dense(weights);
+        panel::add(&self.active_factors(weights), &mut out);
+        out.mirror();
+        out
+    }
+
+    fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
+        let mut out = self.combine_dense(weights);
+        panel::add_rough(&self.active_factors(weights), share, &mut out);
         out.mirror();
         out
     }
@@ -214,24 +237,33 @@ impl GramSource for GramSet {
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
-        let support: Vec<usize> = (0..a.len()).filter(|&i| a[i] != 0.0).collect();
-        let factors: Vec<&Factor> = terms.iter().filter_map(|&t| self.factor(t)).collect();
-        let projected = panel::Projected::new(&factors, a);
-        let form = |term: &Stored| match term {
-            Stored::Dense(k) => quad_form(k, &support, a),
-            Stored::DenseF32(k) => quad_form(k, &support, a),
-            Stored::Factor(f) => projected.sq_norm(f),
-        };
-        terms.par_iter().map(|&t| form(&self.terms[t]).max(0.0)).collect()
+        self.quad_forms_of_each(terms, &[a.to_vec()]).swap_remove(0)
     }
-}
 
-/// Gathering pays only while few rows carry a multiplier.
-fn quad_form<T: Cell>(k: &Packed<T>, support: &[usize], a: &[f64]) -> f64 {
-    if 2 * support.len() < a.len() {
-        return k.quad_form(support, a);
+    fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let factors: Vec<&Factor> = terms.iter().filter_map(|&t| self.factor(t)).collect();
+        let projected: Vec<panel::Projected> = vectors.iter().map(|a| panel::Projected::new(&factors, a)).collect();
+        let forms = |&t: &usize| match &self.terms[t] {
+            Stored::Dense(k) => k.quad_forms(vectors),
+            Stored::DenseF32(k) => k.quad_forms(vectors),
+            Stored::Factor(f) => projected.iter().map(|p| p.sq_norm(f)).collect(),
+        };
+        let by_term: Vec<Vec<f64>> = terms.par_iter().map(forms).collect();
+        (0..vectors.len()).map(|k| by_term.iter().map(|forms| forms[k].max(0.0)).collect()).collect()
     }
-    let mut out = vec![0.0; a.len()];
-    k.apply(a, &mut out);
-    dot(a, &out)
+
+    fn combine_scaled(&self, weights: &[Vec<f64>], scales: &[Vec<f64>], out: &mut Gram) {
+        if weights.iter().any(|w| !self.active_factors(w).is_empty()) {
+            return combine_each(self, weights, scales, out);
+        }
+        let pairs = || weights.iter().zip(scales);
+        out.data_mut().par_chunks_mut(self.n).enumerate().for_each_init(Vec::new, |buffer, (i, row)| {
+            for (weights, scale) in pairs().filter(|(_, s)| s[i] != 0.0) {
+                buffer.clear();
+                buffer.resize(i + 1, 0.0);
+                self.add_dense_row(i, weights, buffer);
+                row.iter_mut().zip(&*buffer).zip(scale).for_each(|((o, k), s)| *o += scale[i] * s * k);
+            }
+        });
+    }
 }

@@ -1,21 +1,27 @@
 //! One basis for several factors: kernels of one scope (widths of a Gaussian, degrees of a polynomial) live almost in one space.
 //!
-//! Orthonormal columns Q are gathered from the factors, widest first, until every L_m is Q R_mᵀ up to a certified remainder.
+//! Orthonormal columns Q are gathered from the factors, widest first, until every L_m is Q R_mᵀ up to a certified remainder: what is
+//! left of a factor gives as many columns at once as its inner products can tell apart, then what is left of that.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::Factor;
-use crate::linalg::{Matrix, axpy, dot, gemm_nt};
+use super::{
+    Factor,
+    panel::{side_by_side, times_transposed},
+};
+use crate::linalg::{Cholesky, Matrix, axpy, dot, gemm, gemm_nt};
 
 /// ‖L − Q Rᵀ‖ ≤ this · tolerance · ‖L‖: aᵀKa is then off by half of what truncating the factor may leave.
 const REMAINDER: f64 = 0.25;
 /// Below this tolerance remainders are rounding.
 const FINEST: f64 = 5e-14;
-/// Columns treated by one task.
-const CHUNK: usize = 16;
-/// Rows of a column treated by one task.
+/// Columns taken from a remainder at once hold all but this share of its square: what products of its columns can still tell apart.
+const AT_ONCE: f64 = 1e-11;
+/// Such rounds at most.
+const ROUNDS: usize = 8;
+/// Rows of a factor treated by one task.
 const ROWS: usize = 2048;
 
 /// Moves factors over the same samples, those of one scope after one another, into bases that they share. One that is mostly new to the
@@ -38,16 +44,16 @@ pub(super) fn share(factors: Vec<&mut Factor>, tolerance: f64) {
 #[derive(Default)]
 struct Group<'a> {
     q: Columns,
-    members: Vec<(&'a mut Factor, Vec<Vec<f64>>, f64)>,
+    members: Vec<(&'a mut Factor, Matrix, f64)>,
 }
 
 impl<'a> Group<'a> {
     /// Gives the factor back where more than half of it would be new.
     fn take_in(&mut self, factor: &'a mut Factor, tolerance: f64) -> Option<&'a mut Factor> {
-        let known = self.q.data.len();
+        let known = self.q.blocks.len();
         let room = if self.members.is_empty() { factor.rank() } else { factor.rank() / 2 };
         let Some((coords, error)) = self.q.take_in(&factor.rows(), REMAINDER * tolerance, room) else {
-            self.q.data.truncate(known);
+            self.q.blocks.truncate(known);
             return Some(factor);
         };
         self.members.push((factor, coords, error));
@@ -61,104 +67,121 @@ impl<'a> Group<'a> {
         let basis = Arc::new(self.q.into_rows());
         for (factor, coords, error) in self.members {
             // Later factors have widened the basis.
-            let mut r = Matrix::zeros(coords.len(), basis.cols());
-            coords.iter().enumerate().for_each(|(j, c)| r.row_mut(j)[..c.len()].copy_from_slice(c));
+            let mut r = Matrix::zeros(coords.rows(), basis.cols());
+            (0..r.rows()).for_each(|j| r.row_mut(j)[..coords.cols()].copy_from_slice(coords.row(j)));
             factor.move_into(&basis, r, error);
         }
     }
 }
 
-/// Orthonormal columns, one after the other.
+/// Orthonormal columns, some at a time.
 #[derive(Default)]
 struct Columns {
-    n: usize,
-    data: Vec<f64>,
+    blocks: Vec<Matrix>,
 }
 
 impl Columns {
-    fn len(&self) -> usize {
-        self.data.len() / self.n.max(1)
-    }
-
-    fn get(&self, k: usize) -> &[f64] {
-        &self.data[k * self.n..(k + 1) * self.n]
-    }
-
-    /// Coordinates of the columns of L, with what it takes to hold them added, and the norm of what is left out; `None` where that takes
-    /// more than `room` columns.
-    fn take_in(&mut self, l: &Matrix, remainder: f64, room: usize) -> Option<(Vec<Vec<f64>>, f64)> {
-        self.n = l.rows();
-        let (n, rank, known) = (self.n, l.cols(), self.len());
+    /// Coordinates of the columns of L, a row each, with what it takes to hold them added, and the norm of what is left out; `None` where
+    /// that takes more than `room` columns.
+    fn take_in(&mut self, l: &Matrix, remainder: f64, mut room: usize) -> Option<(Matrix, f64)> {
+        let mut left = l.clone();
         let allowed = remainder * remainder * dot(l.data(), l.data());
-        let mut left: Vec<f64> = vec![0.0; rank * n];
-        for i in 0..n {
-            for (j, &x) in l.row(i).iter().enumerate() {
-                left[j * n + i] = x;
+        let mut coords: Vec<Matrix> = self.blocks.iter().map(|q| take_away(q, &mut left)).collect();
+        for _ in 0..ROUNDS {
+            let square = inner(&left, &left);
+            let total: f64 = (0..square.rows()).map(|j| square[(j, j)]).sum();
+            if total <= allowed {
+                break;
             }
+            let (pivots, lower) = pivoted(square, allowed.max(AT_ONCE * total), room)?;
+            room -= pivots.len();
+            // Right angles are exact only to the share above, and not towards earlier columns: once more.
+            let mut next = times_transposed(&left.select_cols(&pivots), &inverse(&lower));
+            self.blocks.iter().for_each(|q| _ = take_away(q, &mut next));
+            let again = Cholesky::new(inner(&next, &next), "new columns of a basis").ok()?;
+            next = times_transposed(&next, &inverse(again.lower()));
+            coords.push(take_away(&next, &mut left));
+            self.blocks.push(next);
         }
-        let mut coords: Vec<Vec<f64>> = if known == 0 {
-            vec![Vec::new(); rank]
-        } else {
-            left.par_chunks_mut(CHUNK * n).flat_map_iter(|part| self.subtract(part)).collect()
-        };
-        let mut norms: Vec<f64> = left.par_chunks(n).map(|c| dot(c, c)).collect();
-        while norms.iter().sum::<f64>() > allowed {
-            if self.len() == known + room {
-                return None;
-            }
-            let widest = (0..rank).fold(0, |b, j| if norms[j] > norms[b] { j } else { b });
-            let mut next = left[widest * n..(widest + 1) * n].to_vec();
-            // Small remainders have lost their right angles: once more, at unit length.
-            for _ in 0..2 {
-                let length = dot(&next, &next).sqrt();
-                next.iter_mut().for_each(|x| *x /= length);
-                self.straighten(&mut next);
-            }
-            let length = dot(&next, &next).sqrt();
-            next.iter_mut().for_each(|x| *x /= length);
-            let shares: Vec<(f64, f64)> = left
-                .par_chunks_mut(n)
-                .map(|column| {
-                    let share = dot(column, &next);
-                    axpy(-share, &next, column);
-                    (share, dot(column, column))
-                })
-                .collect();
-            for ((c, norm), (share, now)) in coords.iter_mut().zip(&mut norms).zip(shares) {
-                c.push(share);
-                *norm = now;
-            }
-            self.data.extend_from_slice(&next);
-        }
-        Some((coords, norms.iter().sum::<f64>().sqrt()))
-    }
-
-    /// Takes away from `next` what lies inside.
-    fn straighten(&self, next: &mut [f64]) {
-        let inside: Vec<f64> =
-            (0..self.len()).into_par_iter().with_min_len(4).map(|k| dot(self.get(k), next)).collect();
-        next.par_chunks_mut(ROWS).enumerate().for_each(|(b, next)| {
-            let rows = b * ROWS..b * ROWS + next.len();
-            inside.iter().enumerate().for_each(|(k, c)| axpy(-c, &self.get(k)[rows.clone()], next));
-        });
-    }
-
-    /// Coordinates of some columns, which are left with what lies outside.
-    fn subtract(&self, columns: &mut [f64]) -> Vec<Vec<f64>> {
-        let (n, known, count) = (self.n, self.len(), columns.len() / self.n);
-        let mut r = vec![0.0; count * known];
-        gemm_nt(count, known, n, columns, &self.data, &mut r, known);
-        for (column, r) in columns.chunks_exact_mut(n).zip(r.chunks_exact(known)) {
-            r.iter().enumerate().for_each(|(k, r)| axpy(-r, self.get(k), column));
-        }
-        r.chunks_exact(known).map(<[f64]>::to_vec).collect()
+        let coords = if coords.is_empty() { Matrix::zeros(l.cols(), 0) } else { side_by_side(&coords) };
+        Some((coords, dot(left.data(), left.data()).sqrt()))
     }
 
     fn into_rows(self) -> Matrix {
-        let mut rows = Matrix::zeros(self.n, self.len());
-        for k in 0..self.len() {
-            self.get(k).iter().enumerate().for_each(|(i, x)| rows[(i, k)] = *x);
-        }
-        rows
+        side_by_side(&self.blocks)
     }
+}
+
+/// aᵀ b, summed over rows in a fixed order.
+fn inner(a: &Matrix, b: &Matrix) -> Matrix {
+    let (m, p) = (a.cols(), b.cols());
+    if m == 0 || p == 0 {
+        return Matrix::zeros(m, p);
+    }
+    let chunks = a.data().par_chunks(ROWS * m).zip(b.data().par_chunks(ROWS * p));
+    let sums: Vec<Vec<f64>> = chunks
+        .map(|(a, b)| {
+            let mut own = vec![0.0; m * p];
+            gemm((m, a.len() / m, p), (a, 1, m), (b, p, 1), (&mut own, p));
+            own
+        })
+        .collect();
+    let mut out = Matrix::zeros(m, p);
+    sums.iter().for_each(|own| axpy(1.0, own, out.data_mut()));
+    out
+}
+
+/// Coordinates leftᵀ q, a row per column of `left`, which keeps what lies outside of q.
+fn take_away(q: &Matrix, left: &mut Matrix) -> Matrix {
+    let coords = inner(left, q);
+    let (width, depth) = (left.cols(), q.cols());
+    if width == 0 || depth == 0 {
+        return coords;
+    }
+    let negated: Vec<f64> = coords.data().iter().map(|c| -c).collect();
+    left.data_mut().par_chunks_mut(ROWS * width).zip(q.data().par_chunks(ROWS * depth)).for_each(|(left, q)| {
+        gemm_nt(left.len() / width, width, depth, q, &negated, left, width);
+    });
+    coords
+}
+
+/// Columns that hold all of a square but `rest`, those with most outside of the others first, and their triangle; `None` where `room` is
+/// not enough.
+fn pivoted(square: Matrix, rest: f64, room: usize) -> Option<(Vec<usize>, Matrix)> {
+    let m = square.rows();
+    let mut left: Vec<f64> = (0..m).map(|j| square[(j, j)]).collect();
+    let (mut pivots, mut rows): (Vec<usize>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
+    while pivots.is_empty() || left.iter().sum::<f64>() > rest {
+        if pivots.len() == room {
+            return None;
+        }
+        let best = (0..m).fold(0, |b, j| if left[j] > left[b] { j } else { b });
+        let mut next = square.row(best).to_vec();
+        rows.iter().for_each(|row| axpy(-row[best], row, &mut next));
+        let root = left[best].sqrt();
+        next.iter_mut().for_each(|x| *x /= root);
+        left.iter_mut().zip(&next).for_each(|(d, x)| *d = (*d - x * x).max(0.0));
+        left[best] = 0.0;
+        pivots.push(best);
+        rows.push(next);
+    }
+    let mut lower = Matrix::zeros(pivots.len(), pivots.len());
+    for (i, &p) in pivots.iter().enumerate() {
+        (0..=i).for_each(|j| lower[(i, j)] = rows[j][p]);
+    }
+    Some((pivots, lower))
+}
+
+/// L⁻¹ of a lower triangle.
+fn inverse(lower: &Matrix) -> Matrix {
+    let n = lower.rows();
+    let mut out = Matrix::zeros(n, n);
+    for i in 0..n {
+        let mut row = vec![0.0; n];
+        row[i] = 1.0;
+        (0..i).for_each(|j| axpy(-lower[(i, j)], out.row(j), &mut row));
+        row.iter_mut().for_each(|x| *x /= lower[(i, i)]);
+        out.row_mut(i).copy_from_slice(&row);
+    }
+    out
 }

@@ -2,10 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::{Matrix, dot, gemm_nt, vector::gemm};
+use super::{Matrix, axpy, dot, gemm, gemm_nt};
 use crate::{Error, Result};
 
 const BLOCK: usize = 64;
+/// Rows below a block treated by one task.
+const RUN: usize = 128;
 
 /// A = L Lᵀ, L lower triangular.
 #[derive(Debug, Clone)]
@@ -27,6 +29,11 @@ impl Cholesky {
             update_trailing(&mut a, start, end);
         }
         Ok(Self { lower: a })
+    }
+
+    /// L; what is above its diagonal does not count.
+    pub fn lower(&self) -> &Matrix {
+        &self.lower
     }
 
     /// x ← A⁻¹ x.
@@ -89,7 +96,7 @@ impl Cholesky {
             let row = self.lower.row(i);
             x[i] /= row[i];
             let xi = x[i];
-            super::axpy(-xi, &row[..i], &mut x[..i]);
+            axpy(-xi, &row[..i], &mut x[..i]);
         }
     }
 }
@@ -113,16 +120,28 @@ fn factor_diagonal_block(a: &mut Matrix, start: usize, end: usize, what: &str) -
     Ok(())
 }
 
-/// Rows below the diagonal block: A[end.., start..end] ← A[end.., start..end] L⁻ᵀ.
+/// Rows below the diagonal block: A[end.., start..end] ← A[end.., start..end] L⁻ᵀ, some rows at a time and turned, so that columns are
+/// contiguous.
 fn solve_panel(a: &mut Matrix, start: usize, end: usize) {
-    let (n, width) = (a.rows(), a.cols());
+    let (width, depth) = (a.cols(), end - start);
     let (top, below) = a.data_mut().split_at_mut(end * width);
-    for row in below.chunks_exact_mut(width).take(n - end) {
-        for j in start..end {
-            let pivot_row = &top[j * width..(j + 1) * width];
-            row[j] = (row[j] - dot(&row[start..j], &pivot_row[start..j])) / pivot_row[j];
+    below.par_chunks_mut(RUN * width).for_each(|rows| {
+        let count = rows.len() / width;
+        let mut turned = vec![0.0; depth * count];
+        for (i, row) in rows.chunks_exact(width).enumerate() {
+            row[start..end].iter().enumerate().for_each(|(j, x)| turned[j * count + i] = *x);
         }
-    }
+        for j in 0..depth {
+            let pivot_row = &top[(start + j) * width + start..];
+            let (before, own) = turned.split_at_mut(j * count);
+            let own = &mut own[..count];
+            before.chunks_exact(count).zip(pivot_row).for_each(|(x, l)| axpy(-l, x, own));
+            own.iter_mut().for_each(|x| *x /= pivot_row[j]);
+        }
+        for (i, row) in rows.chunks_exact_mut(width).enumerate() {
+            row[start..end].iter_mut().enumerate().for_each(|(j, x)| *x = turned[j * count + i]);
+        }
+    });
 }
 
 /// A[end.., end..] ← A[end.., end..] − P Pᵀ on the lower triangle, P the panel just solved.
@@ -130,9 +149,9 @@ fn update_trailing(a: &mut Matrix, start: usize, end: usize) {
     let (n, width, depth) = (a.rows(), a.cols(), end - start);
     let panel: Vec<f64> = (end..n).flat_map(|i| a.row(i)[start..end].to_vec()).collect();
     let negated: Vec<f64> = panel.iter().map(|x| -x).collect();
-    let blocks = a.data_mut()[end * width..].par_chunks_mut(BLOCK * width).enumerate();
+    let blocks = a.data_mut()[end * width..].par_chunks_mut(RUN * width).enumerate();
     blocks.for_each(|(block, out)| {
-        let (rows, first) = (out.len() / width, block * BLOCK);
+        let (rows, first) = (out.len() / width, block * RUN);
         gemm_nt(rows, first + rows, depth, &negated[first * depth..], &panel, &mut out[end..], width);
     });
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{axpy, dot, gemm_nt, vector::gemm};
+use super::{axpy, dot, gemm, gemm_nt, numbers::Numbers};
 use crate::Error;
 
 /// Rows that are summed in one go, and columns of a product that one task fills.
@@ -14,13 +14,13 @@ const PANEL: usize = 96;
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Vec<f64>,
+    data: Numbers,
 }
 
 impl Matrix {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, data: vec![0.0; rows * cols] }
+        Self { rows, cols, data: vec![0.0; rows * cols].into() }
     }
 
     /// From row-major numbers.
@@ -28,7 +28,7 @@ impl Matrix {
         if data.len() != rows * cols {
             return Err(Error::shape("matrix", format!("{rows} × {cols} = {} numbers", rows * cols), data.len()));
         }
-        Ok(Self { rows, cols, data })
+        Ok(Self { rows, cols, data: data.into() })
     }
 
     /// Number of rows.
@@ -59,6 +59,17 @@ impl Matrix {
     /// All numbers, row after row, mutable.
     pub fn data_mut(&mut self) -> &mut [f64] {
         &mut self.data
+    }
+
+    /// The same matrix with its numbers in a file that is mapped.
+    pub fn to_file(&self) -> Result<Self, Error> {
+        let data = self.data.to_file().map_err(|e| Error::file(&std::env::temp_dir(), e))?;
+        Ok(Self { rows: self.rows, cols: self.cols, data })
+    }
+
+    /// Bytes in memory.
+    pub fn resident(&self) -> u64 {
+        self.data.resident()
     }
 
     /// self · w.
@@ -99,9 +110,11 @@ impl Matrix {
     #[must_use]
     pub fn weighted_gram(&self, w: &[f64]) -> Self {
         let cols = self.cols;
+        // Every task reads all columns up to its own: the fewer tasks the better.
+        let panel = PANEL.max(cols / 4);
         let mut out = Self::zeros(cols, cols);
-        out.data.par_chunks_mut(PANEL * cols.max(1)).enumerate().for_each(|(b, out)| {
-            let (first, width) = (b * PANEL, out.len() / cols);
+        out.data.par_chunks_mut(panel * cols.max(1)).enumerate().for_each(|(b, out)| {
+            let (first, width) = (b * panel, out.len() / cols);
             let mut left = vec![0.0; RUN.min(self.rows) * width];
             for (start, w) in w.chunks(RUN).enumerate().map(|(k, w)| (k * RUN, w)) {
                 for (k, (left, w)) in left.chunks_exact_mut(width).zip(w).enumerate() {
@@ -147,7 +160,7 @@ impl Matrix {
         for &i in index {
             data.extend_from_slice(self.row(i));
         }
-        Self { rows: index.len(), cols: self.cols, data }
+        Self { rows: index.len(), cols: self.cols, data: data.into() }
     }
 
     /// The columns `index`, copied in that order.
@@ -158,7 +171,7 @@ impl Matrix {
             let row = self.row(i);
             data.extend(index.iter().map(|&j| row[j]));
         }
-        Self { rows: self.rows, cols: index.len(), data }
+        Self { rows: self.rows, cols: index.len(), data: data.into() }
     }
 }
 

@@ -4,6 +4,7 @@ mod cholesky;
 mod eigen;
 mod exp;
 mod matrix;
+mod numbers;
 pub mod threads;
 mod vector;
 
@@ -11,4 +12,4 @@ pub use cholesky::Cholesky;
 pub use eigen::SymmetricEigen;
 pub use exp::exp_scaled;
 pub use matrix::Matrix;
-pub use vector::{Wide, axpy, dot, dots, gemm_nt, l1_distance, l1_distances, sq_distance, sq_distances, wide};
+pub use vector::{Wide, axpy, dot, dots, gemm, gemm_nt, l1_distance, l1_distances, sq_distance, sq_distances, wide};

@@ -157,7 +157,10 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
 }
 
 /// c ← c + a b for (m, k, n) and a, b with (row stride, column stride), c row-major with a row stride.
-pub(super) fn gemm(
+///
+/// # Panics
+/// If a slice is too short for its shape.
+pub fn gemm(
     (m, k, n): (usize, usize, usize),
     (a, a_row, a_col): (&[f64], usize, usize),
     (b, b_row, b_col): (&[f64], usize, usize),

@@ -110,28 +110,14 @@ impl GramSource for LocalizedGramSet<'_> {
         diagonal.sum::<f64>() + self.residual(t)
     }
 
-    /// Factors as matrix products; the rest summed scale by scale, so that kernels of one region are combined before they are scaled.
+    /// Factors as matrix products; the rest scale by scale, so that kernels of one region are combined before they are scaled.
     fn combine(&self, weights: &[f64]) -> Gram {
-        let n = self.n_samples();
-        let mut out = Gram::zeros(n);
-        for (j, scale) in self.scales.iter().enumerate() {
-            let own: Vec<usize> = (0..self.terms.len())
-                .filter(|&t| self.terms[t].1 == j && weights[t] != 0.0 && self.factors[t].is_none())
-                .collect();
-            match own.as_slice() {
-                [] => {}
-                [t] => self.base.accumulate(self.terms[*t].0, weights[*t], Some(scale), &mut out),
-                several => {
-                    let mut inside = vec![0.0; self.base.n_terms()];
-                    several.iter().for_each(|&t| inside[self.terms[t].0] += weights[t]);
-                    let sum = self.base.combine(&inside);
-                    for (i, row) in out.data_mut().chunks_exact_mut(n).enumerate().filter(|(i, _)| scale[*i] != 0.0) {
-                        let parts = row[..=i].iter_mut().zip(sum.row(i)).zip(scale);
-                        parts.for_each(|((o, k), s)| *o += scale[i] * s * k);
-                    }
-                }
-            }
+        let mut out = Gram::zeros(self.n_samples());
+        let mut by_scale = vec![vec![0.0; self.base.n_terms()]; self.scales.len()];
+        for (t, &(m, j)) in self.terms.iter().enumerate().filter(|(t, _)| self.factors[*t].is_none()) {
+            by_scale[j][m] += weights[t];
         }
+        self.base.combine_scaled(&by_scale, &self.scales, &mut out);
         let active = weights.iter().zip(&self.factors).filter(|(w, _)| **w != 0.0);
         let factors: Vec<(f64, &Factor)> = active.filter_map(|(&w, f)| f.as_ref().map(|f| (w, f))).collect();
         add_factors(&factors, &mut out);
@@ -141,13 +127,18 @@ impl GramSource for LocalizedGramSet<'_> {
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; terms.len()];
+        let mut by_kernels: HashMap<Vec<usize>, Vec<Vec<usize>>> = HashMap::new();
         for j in 0..self.scales.len() {
             let own: Vec<usize> = (0..terms.len()).filter(|&k| self.terms[terms[k]].1 == j).collect();
-            let Some(first) = own.first() else { continue };
-            let scaled = self.scaled(terms[*first], a);
-            let kernels: Vec<usize> = own.iter().map(|&k| self.terms[terms[k]].0).collect();
-            let forms = self.base.quad_forms_of(&kernels, &scaled);
-            own.iter().zip(forms).for_each(|(&k, s)| out[k] = s);
+            let kernels = own.iter().map(|&k| self.terms[terms[k]].0).collect();
+            by_kernels.entry(kernels).or_default().push(own);
+        }
+        // Regions that ask for the same kernels ask together.
+        for (kernels, places) in by_kernels.iter().filter(|(kernels, _)| !kernels.is_empty()) {
+            let scaled: Vec<Vec<f64>> = places.iter().map(|own| self.scaled(terms[own[0]], a)).collect();
+            for (own, forms) in places.iter().zip(self.base.quad_forms_of_each(kernels, &scaled)) {
+                own.iter().zip(forms).for_each(|(&k, s)| out[k] = s);
+            }
         }
         out
     }

@@ -179,7 +179,16 @@ impl<'a> Run<'a> {
     /// Solves the machine at θ to a relative gap.
     pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
         let (mut point, _) = self.solve(relative, theta, start)?;
-        point.slope = self.slope(point.solutions.iter().map(|s| s.a.as_slice()));
+        point.slope = self.slope(&point.duals(), &(0..self.problem.grams.n_terms()).collect::<Vec<_>>());
+        Ok(point)
+    }
+
+    /// The same with slopes of the kernels that have weight alone; the others are left 0.
+    pub fn visit_active(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
+        let (mut point, _) = self.solve(relative, theta, start)?;
+        let active: Vec<usize> = (0..point.theta.len()).filter(|&t| point.theta[t] != 0.0).collect();
+        point.slope = vec![0.0; point.theta.len()];
+        active.iter().zip(self.slope(&point.duals(), &active)).for_each(|(&t, g)| point.slope[t] = g);
         Ok(point)
     }
 
@@ -212,17 +221,19 @@ impl<'a> Run<'a> {
         Ok((Point { theta, solutions, primal, dual_sum, slope: Vec::new(), images: None }, kernel))
     }
 
-    /// ½ (s_m + residual_m ‖a‖²), summed over parts.
-    fn slope<'d>(&self, duals: impl Iterator<Item = &'d [f64]>) -> Vec<f64> {
+    /// ½ (s_m + residual_m ‖a‖²) of some terms, summed over parts.
+    fn slope(&self, duals: &[Vec<f64>], terms: &[usize]) -> Vec<f64> {
         let grams = self.problem.grams;
-        let mut slope = vec![0.0; grams.n_terms()];
+        let mut slope = vec![0.0; terms.len()];
         for (part, a) in self.problem.parts.iter().zip(duals) {
             let square = dot(a, a);
             let s = match part.rows {
-                None => grams.quad_forms(a),
-                Some(rows) => grams.quad_forms(&spread(a, rows, grams.n_samples())),
+                None => grams.quad_forms_of(terms, a),
+                Some(rows) => grams.quad_forms_of(terms, &spread(a, rows, grams.n_samples())),
             };
-            slope.iter_mut().zip(s).enumerate().for_each(|(t, (g, s))| *g += 0.5 * (s + grams.residual(t) * square));
+            for ((g, s), &t) in slope.iter_mut().zip(s).zip(terms) {
+                *g += 0.5 * (s + grams.residual(t) * square);
+            }
         }
         slope
     }
@@ -243,7 +254,9 @@ impl<'a> Run<'a> {
     pub fn cut(&self, duals: &[Vec<f64>], images: Option<&Matrix>) -> (f64, Vec<f64>) {
         let value =
             self.problem.parts.iter().zip(duals).map(|(p, a)| p.task.loss.dual_sum(p.task.y, a, p.task.cost)).sum();
-        let Some(images) = images else { return (value, self.slope(duals.iter().map(Vec::as_slice))) };
+        let Some(images) = images else {
+            return (value, self.slope(duals, &(0..self.problem.grams.n_terms()).collect::<Vec<_>>()));
+        };
         let (a, square) = (&duals[0], dot(&duals[0], &duals[0]));
         let form = |t: usize| dot(a, images.row(t)).max(0.0) + self.problem.grams.residual(t) * square;
         (value, (0..images.rows()).map(|t| 0.5 * form(t)).collect())

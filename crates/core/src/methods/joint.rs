@@ -69,11 +69,11 @@ fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
     (0..grams.n_terms()).map(|t| grams.factor(t)).collect()
 }
 
-/// Is this the faster road? With many rows and thin factors, and with many kernels on few rows where few of them get weight.
+/// Is this the faster road? With many rows and thin factors, and with more kernels than rows where few of them get weight.
 fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
     let one_set = set.groups(terms).len() == 1;
-    if set.selects() && one_set && terms >= working_set::MIN_TERMS && n * n * terms <= MANY_KERNELS {
+    if set.selects() && one_set && terms >= n && n * n * terms <= MANY_KERNELS {
         return true;
     }
     let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thin(ROUGH).cols() + terms);
@@ -94,7 +94,8 @@ pub fn fit_or(
     otherwise: Method<'_>,
 ) -> Result<Fit> {
     match possible(problem) {
-        true if always || pays(problem, set) => {
+        // The other roads begin where the last fit ended.
+        true if always || (memory.theta.is_none() && pays(problem, set)) => {
             if let Some(fit) = fit(problem, set, memory, observer)? {
                 return Ok(fit);
             }
@@ -141,7 +142,7 @@ fn fit(
         // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
         let kernel = match factors(problem.grams).filter(|f| f.len() < task.y.len()) {
             Some(factors) => Combined::Factor(combined(&factors, &state.theta).thin(tolerance)),
-            None => Combined::Dense(problem.grams.combine(&state.theta)),
+            None => Combined::Dense(problem.grams.combine_rough(&state.theta, tolerance)),
         };
         state.step(task, set, kernel);
         state.look(problem.grams, task);

@@ -6,7 +6,8 @@
 //! docs/methods/smkl.md.
 //!
 //! A concave g lies below its tangent, g(r') ≤ g(r) + ½ Σ_k B_k (r'_k − r_k) with B_k = 2 ∂g/∂r_k, so the machine for the kernel
-//! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap.
+//! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap. Near a
+//! saddle steps are small for long: there they are made longer, and taken back where L would rise.
 
 mod parser;
 mod penalty;
@@ -27,6 +28,13 @@ use crate::{
 
 /// The machine's relative gap: never coarser, never finer.
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
+/// After `PATIENCE` steps that change β by less than this, steps are made longer, each time by `LONGER`, up to `LONGEST` times theirs; not
+/// where every digit is asked for.
+const SLOW: f64 = 0.05;
+const PATIENCE: usize = 3;
+const LONGER: f64 = 1.5;
+const LONGEST: f64 = 8.0;
+const COARSE: f64 = 1e-5;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
 const NOISE: f64 = 1e-6;
 
@@ -57,9 +65,15 @@ pub fn fit_penalty(
     // β moves with the multipliers, whose error is of the order of the square root of the gap.
     let mut accuracy = problem.tol.powi(2).clamp(ACCURACY.1, ACCURACY.0);
     let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
-    let mut last = f64::INFINITY;
+    let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, 0);
+    // The step as it was before it was made longer.
+    let mut plain: Option<Vec<f64>> = None;
     let (iterate, status) = loop {
         let mut iterate = Iterate::new(&run, penalty, accuracy, beta, duals.as_deref())?;
+        if let Some(plain) = plain.take().filter(|_| iterate.value > last) {
+            (beta, reach, slow) = (plain, 1.0, 0);
+            continue;
+        }
         // Descent holds up to the machine's gap: a rise asks for a smaller one.
         while iterate.rises_above(last) && accuracy > ACCURACY.1 {
             accuracy = (1e-2 * accuracy).max(ACCURACY.1);
@@ -85,7 +99,10 @@ pub fn fit_penalty(
         }
         duals = Some(iterate.point.duals());
         last = iterate.value;
-        beta = next;
+        slow = if change <= SLOW && problem.tol >= COARSE { slow + 1 } else { 0 };
+        reach = if slow > PATIENCE { (LONGER * reach).min(LONGEST) } else { 1.0 };
+        beta = now.iter().zip(&next).map(|(now, next)| now * (next / now.max(f64::MIN_POSITIVE)).powf(reach)).collect();
+        plain = (reach > 1.0).then_some(next);
     };
     let (iterate, status) = iterate.settled(&run, penalty, accuracy, status)?;
     memory.duals = Some(iterate.point.duals());
@@ -113,7 +130,7 @@ impl Iterate {
         start: Option<&[Vec<f64>]>,
     ) -> Result<Self> {
         let (grams, parts) = (run.problem.grams, &run.problem.parts);
-        let point = run.visit_to(accuracy, beta, start)?;
+        let point = run.visit_active(accuracy, beta, start)?;
         let square: f64 = point.solutions.iter().map(|s| dot(&s.a, &s.a)).sum();
         // The slope is ½ (s + residual ‖a‖²): w lives in the stored factors, so what they left out does not count.
         let s = |t: usize| (2.0 * point.slope[t] - grams.residual(t) * square).max(0.0);
@@ -163,7 +180,8 @@ fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
     let solution = |p: &Part<'_>| Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()]);
     let solutions: Vec<Solution> = parts.iter().map(solution).collect();
     let (primal, dual_sum) = (solutions.iter().map(|s| s.primal).sum(), solutions.iter().map(|s| s.dual_sum).sum());
-    run.best = Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms], images: None });
+    run.best =
+        Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms], images: None });
     let value = penalty.value(&vec![0.0; terms]) + primal;
     run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)
 }

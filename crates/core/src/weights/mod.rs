@@ -58,7 +58,8 @@ pub trait Separable: WeightSet {
 
     /// Are some weights exactly zero at an optimum? Only a slope at 0 keeps them there.
     fn selects(&self) -> bool {
-        self.phi(f64::MIN_POSITIVE)[1] > 0.0
+        let slope = |theta: f64| self.phi(theta)[1];
+        slope(1e-300) > 0.5 * slope(1e-150)
     }
 
     /// Terms that share one constraint.

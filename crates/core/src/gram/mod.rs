@@ -23,8 +23,8 @@ pub use build::{Budget, BuildOptions, Storage, gram_block};
 pub(crate) use factor::RankLimit;
 pub use factor::{Basis, Extension, Factor};
 pub use lanczos::extreme_eigenvalues_of;
-pub use panel::LowRank;
 pub(crate) use panel::{EXACT, add as add_factors, basis_bytes, images};
+pub use panel::{LowRank, Near};
 pub use set::GramSet;
 pub use square::Gram;
 pub use subset::Groups;
@@ -100,6 +100,11 @@ pub trait GramSource: Sync {
     /// The same where a share of the trace may be left out, if that is faster.
     fn combine_rough(&self, weights: &[f64], _share: f64) -> Gram {
         self.combine(weights)
+    }
+
+    /// The same in single precision with exact products, where that is faster.
+    fn combine_near(&self, _weights: &[f64]) -> Option<Near> {
+        None
     }
 
     /// out += Σ_j diag(s_j) (Σ_t weights_jt K_t) diag(s_j) on the lower triangle.

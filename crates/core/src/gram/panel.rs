@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Result,
-    linalg::{Matrix, axpy, dot, gemm_nt},
+    linalg::{Matrix, axpy, dot, gemm_nt, gemm_nt_single},
 };
 
 /// Rows of the combined matrix that one task fills; rows of a factor that one task makes; columns of factors gathered at a time.
@@ -71,37 +71,113 @@ fn gathered(s: &Matrix) -> Matrix {
     out
 }
 
-/// The terms of one basis as U Vᵀ.
-struct Panel<'a> {
-    /// V.
-    plain: Cow<'a, Matrix>,
-    /// U, where it is not a multiple of V.
-    weighted: Option<Matrix>,
-    weight: f64,
+/// Precision of sums.
+trait Real: Copy + Default + Send + Sync + 'static {
+    fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
+    fn scaled(self, weight: f64) -> Self;
+    /// c ← c + a bᵀ for row-major a (m × k), b (n × k), c (m × n).
+    fn gemm_nt(m: usize, n: usize, k: usize, a: &[Self], b: &[Self], c: &mut [Self]);
+    /// The same for c in double precision with a row stride.
+    fn add_product(m: usize, n: usize, k: usize, a: &[Self], b: &[Self], c: &mut [f64], c_stride: usize);
 }
 
-impl<'a> Panel<'a> {
-    fn new(group: &[(f64, &'a Factor)]) -> Self {
-        let basis: &'a Matrix = group[0].1.basis();
-        match stacked(group) {
-            None => Self { plain: Cow::Borrowed(basis), weighted: None, weight: group[0].0 },
-            Some(s) if s.rows() < s.cols() => {
-                Self { plain: Cow::Owned(times_transposed(basis, &s)), weighted: None, weight: 1.0 }
-            }
-            Some(s) => {
-                let weighted = Some(times_transposed(basis, &gathered(&s)));
-                Self { plain: Cow::Borrowed(basis), weighted, weight: 1.0 }
-            }
+impl Real for f64 {
+    fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
+        Cow::Borrowed(numbers)
+    }
+
+    fn scaled(self, weight: f64) -> Self {
+        weight * self
+    }
+
+    fn gemm_nt(m: usize, n: usize, k: usize, a: &[Self], b: &[Self], c: &mut [Self]) {
+        gemm_nt(m, n, k, a, b, c, n);
+    }
+
+    fn add_product(m: usize, n: usize, k: usize, a: &[Self], b: &[Self], c: &mut [f64], c_stride: usize) {
+        gemm_nt(m, n, k, a, b, c, c_stride);
+    }
+}
+
+impl Real for f32 {
+    fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
+        Cow::Owned(numbers.iter().map(|&x| x as Self).collect())
+    }
+
+    fn scaled(self, weight: f64) -> Self {
+        weight as Self * self
+    }
+
+    fn gemm_nt(m: usize, n: usize, k: usize, a: &[Self], b: &[Self], c: &mut [Self]) {
+        gemm_nt_single(m, n, k, a, b, c);
+    }
+
+    fn add_product(m: usize, n: usize, k: usize, a: &[Self], b: &[Self], c: &mut [f64], c_stride: usize) {
+        let mut own = vec![0.0; m * n];
+        gemm_nt_single(m, n, k, a, b, &mut own);
+        for (c, own) in c.chunks_mut(c_stride).zip(own.chunks_exact(n)) {
+            c.iter_mut().zip(own).for_each(|(c, x)| *c += f64::from(*x));
         }
     }
 }
 
-/// out += Σ weight · L Lᵀ on the lower triangle, as few large products.
-pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
-    add_all(by_basis(active).iter().map(|group| Panel::new(group)), out);
+/// a rᵀ for row-major a with rows of `depth` and r with `cols` rows.
+fn product<T: Real>(a: &[T], depth: usize, r: &[T], cols: usize) -> Vec<T> {
+    let mut out = vec![T::default(); a.len() / depth.max(1) * cols];
+    if cols > 0 && depth > 0 {
+        out.par_chunks_mut(TALL * cols).zip(a.par_chunks(TALL * depth)).for_each(|(out, a)| {
+            T::gemm_nt(out.len() / cols, cols, depth, a, r, out);
+        });
+    }
+    out
 }
 
-/// The same where a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly counts.
+/// The terms of one basis as U Vᵀ.
+struct Panel<'a, T: Real> {
+    cols: usize,
+    /// V.
+    plain: Cow<'a, [T]>,
+    /// U, where it is not a multiple of V.
+    weighted: Option<Vec<T>>,
+    weight: f64,
+}
+
+impl<'a, T: Real> Panel<'a, T> {
+    /// With S of the terms, see [`stacked`], or the weight of the only one.
+    fn new(basis: &'a Matrix, s: std::result::Result<&Matrix, f64>) -> Self {
+        let (plain, cols) = (T::of(basis.data()), basis.cols());
+        match s {
+            Err(weight) => Self { cols, plain, weighted: None, weight },
+            Ok(s) if s.rows() < s.cols() => Self::thin(basis, s),
+            Ok(s) => {
+                let (turned, mut w) = (s.transposed(), vec![T::default(); cols * cols]);
+                let turned = T::of(turned.data());
+                T::gemm_nt(cols, cols, s.rows(), &turned, &turned, &mut w);
+                let weighted = Some(product(&plain, cols, &w, cols));
+                Self { cols, plain, weighted, weight: 1.0 }
+            }
+        }
+    }
+
+    /// B SᵀS Bᵀ with few rows of S.
+    fn thin(basis: &Matrix, s: &Matrix) -> Self {
+        let plain = product(&T::of(basis.data()), basis.cols(), &T::of(s.data()), s.rows());
+        Self { cols: s.rows(), plain: Cow::Owned(plain), weighted: None, weight: 1.0 }
+    }
+}
+
+/// out += Σ weight · L Lᵀ on the lower triangle, as few large products.
+pub fn add<'a>(active: &[(f64, &'a Factor)], out: &mut Gram) {
+    let groups = by_basis(active);
+    let panel = |group: &Vec<(f64, &'a Factor)>| -> Panel<'a, f64> {
+        let s = stacked(group).ok_or(group[0].0);
+        Panel::new(group[0].1.basis(), s.as_ref().map_err(|w| *w))
+    };
+    add_all(groups.iter().map(panel), out);
+}
+
+/// In single precision, and a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly
+/// counts.
 pub fn add_rough<'a>(active: &[(f64, &'a Factor)], share: f64, out: &mut Gram) {
     let traces: Vec<f64> = active.iter().map(|(w, f)| w * f.trace_of_square()).collect();
     let allowed = 0.5 * share * traces.iter().sum::<f64>();
@@ -110,52 +186,101 @@ pub fn add_rough<'a>(active: &[(f64, &'a Factor)], share: f64, out: &mut Gram) {
         active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
     let groups = by_basis(&kept);
     let left_out = allowed / groups.len().max(1) as f64;
-    let panel = |group: &Vec<(f64, &'a Factor)>| -> Panel<'a> {
-        let thin = stacked(group).and_then(|s| root_to(&gathered(&s), left_out / dot(s.data(), s.data())));
-        let Some(thin) = thin else { return Panel::new(group) };
-        let plain = Cow::Owned(times_transposed(group[0].1.basis(), &thin));
-        Panel { plain, weighted: None, weight: 1.0 }
+    let panel = |group: &Vec<(f64, &'a Factor)>| -> Panel<'a, f32> {
+        let basis = group[0].1.basis();
+        let Some(s) = stacked(group) else { return Panel::new(basis, Err(group[0].0)) };
+        let thin = root_to(&gathered(&s), left_out / dot(s.data(), s.data()));
+        Panel::thin(basis, &thin.unwrap_or(s))
     };
     add_all(groups.iter().map(panel), out);
 }
 
-fn add_all<'a>(panels: impl Iterator<Item = Panel<'a>>, out: &mut Gram) {
-    let (mut now, mut depth): (Vec<Panel<'_>>, usize) = (Vec::new(), 0);
+fn add_all<'a, T: Real>(panels: impl Iterator<Item = Panel<'a, T>>, out: &mut Gram) {
+    let (mut now, mut depth): (Vec<Panel<'_, T>>, usize) = (Vec::new(), 0);
+    let mut room = [Vec::new(), Vec::new()];
     for panel in panels {
-        if depth > 0 && depth + panel.plain.cols() > DEPTH {
-            add_panels(&now, depth, out);
+        if depth > 0 && depth + panel.cols > DEPTH {
+            add_panels(&now, depth, &mut room, out);
             (now, depth) = (Vec::new(), 0);
         }
-        depth += panel.plain.cols();
+        depth += panel.cols;
         now.push(panel);
     }
-    add_panels(&now, depth, out);
+    add_panels(&now, depth, &mut room, out);
 }
 
-fn add_panels(panels: &[Panel<'_>], depth: usize, out: &mut Gram) {
+/// U and V of all panels are gathered in `room`.
+fn add_panels<T: Real>(panels: &[Panel<'_, T>], depth: usize, room: &mut [Vec<T>; 2], out: &mut Gram) {
     let n = out.n();
     if depth == 0 {
         return;
     }
-    let mut plain = vec![0.0; n * depth];
-    let mut weighted = vec![0.0; n * depth];
+    let [plain, weighted] = room;
+    plain.resize(n * depth, T::default());
+    weighted.resize(n * depth, T::default());
     plain.par_chunks_mut(depth).zip(weighted.par_chunks_mut(depth)).enumerate().for_each(|(i, (plain, weighted))| {
         let mut at = 0;
         for p in panels {
-            let row = p.plain.row(i);
-            let (plain, weighted) = (&mut plain[at..at + row.len()], &mut weighted[at..at + row.len()]);
-            plain.copy_from_slice(row);
+            let (own, row) = (i * p.cols..(i + 1) * p.cols, at..at + p.cols);
+            plain[row.clone()].copy_from_slice(&p.plain[own.clone()]);
             match &p.weighted {
-                Some(u) => weighted.copy_from_slice(u.row(i)),
-                None => weighted.iter_mut().zip(row).for_each(|(w, x)| *w = p.weight * x),
+                Some(u) => weighted[row].copy_from_slice(&u[own]),
+                None => weighted[row].iter_mut().zip(&p.plain[own]).for_each(|(w, x)| *w = x.scaled(p.weight)),
             }
-            at += row.len();
+            at += p.cols;
         }
     });
     out.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(b, rows)| {
         let (first, count) = (b * ROWS, rows.len() / n);
-        gemm_nt(count, first + count, depth, &weighted[first * depth..], &plain, rows, n);
+        T::add_product(count, first + count, depth, &weighted[first * depth..], plain, rows, n);
     });
+}
+
+/// Mean diagonals for which no entry that counts over- or underflows.
+const SINGLE: std::ops::Range<f64> = 1e-20..1e20;
+
+/// A combined kernel computed in single precision, for solvers that correct their course with exact products.
+#[derive(Debug, Clone)]
+pub struct Near {
+    rows: Gram,
+    /// The terms that are matrices, and those that are factors.
+    rest: Option<Gram>,
+    factors: LowRank,
+}
+
+impl Near {
+    /// Of at least one factor, and the lower triangle of the sum of other terms; `None` where single precision ends.
+    pub fn new(active: &[(f64, &Factor)], rest: Option<Gram>, n: usize) -> Option<Self> {
+        let part = |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), stacked(group).ok_or(group[0].0));
+        let factors = LowRank { parts: by_basis(active).iter().map(part).collect() };
+        let mut rows = rest.clone().unwrap_or_else(|| Gram::zeros(n));
+        let panels = factors.parts.iter().map(|(basis, s)| Panel::<f32>::new(basis, s.as_ref().map_err(|w| *w)));
+        add_all(panels, &mut rows);
+        let size = (0..n).map(|i| rows.row(i)[i]).sum::<f64>() / n as f64;
+        if !SINGLE.contains(&size) {
+            return None;
+        }
+        rows.mirror();
+        let rest = rest.map(|mut rest| {
+            rest.mirror();
+            rest
+        });
+        Some(Self { rows, rest, factors })
+    }
+
+    /// Every entry, to single precision.
+    pub fn rows(&self) -> &Gram {
+        &self.rows
+    }
+
+    /// K v, to double precision.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        let mut out = self.factors.times(v);
+        if let Some(rest) = &self.rest {
+            axpy(1.0, &rest.times(v), &mut out);
+        }
+        out
+    }
 }
 
 /// Σ weight · L Lᵀ as one small matrix per basis: K = Σ B W Bᵀ.

@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::{Basis, Extension, Factor, Gram, GramSource, combine_each, impute::Imputation, packed::Packed, panel};
+use super::{
+    Basis, Extension, Factor, Gram, GramSource, Near, combine_each, impute::Imputation, packed::Packed, panel,
+};
 use crate::{
     data::Missing,
     kernels::Normalizer,
@@ -234,6 +236,15 @@ impl GramSource for GramSet {
             Stored::Dense(k) => k.trace(),
             Stored::DenseF32(k) => k.trace(),
         }
+    }
+
+    fn combine_near(&self, weights: &[f64]) -> Option<Near> {
+        let factors = self.active_factors(weights);
+        if factors.is_empty() {
+            return None;
+        }
+        let dense = weights.iter().filter(|w| **w != 0.0).count() > factors.len();
+        Near::new(&factors, dense.then(|| self.combine_dense(weights)), self.n)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

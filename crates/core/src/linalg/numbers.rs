@@ -12,6 +12,8 @@ use std::{
 
 use memmap2::Mmap;
 
+/// Files so far.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Numbers that are turned into bytes at a time.
 const CHUNK: usize = 1 << 16;
 
@@ -28,7 +30,6 @@ impl Numbers {
         if self.is_empty() {
             return Ok(self.clone());
         }
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("mercer-{}-{number}.numbers", std::process::id()));
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;

@@ -156,6 +156,20 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
     unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), k_, 1, b.as_ptr(), 1, k_, 1.0, c.as_mut_ptr(), s_, 1) }
 }
 
+/// [`gemm_nt`] in single precision, c with rows of n.
+///
+/// # Panics
+/// If a slice is too short for its shape.
+pub fn gemm_nt_single(m: usize, n: usize, k: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    assert!(a.len() >= m * k && b.len() >= n * k && c.len() >= m * n);
+    let (k_, n_) = (k.cast_signed(), n.cast_signed());
+    // SAFETY: the assertion above bounds every access: rows of a, b and c lie inside their slices.
+    unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a.as_ptr(), k_, 1, b.as_ptr(), 1, k_, 1.0, c.as_mut_ptr(), n_, 1) }
+}
+
 /// c ← c + a b for (m, k, n) and a, b with (row stride, column stride), c row-major with a row stride.
 ///
 /// # Panics

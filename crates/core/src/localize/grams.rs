@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    gram::{Budget, Factor, Gram, GramSource, add_factors, basis_bytes},
+    gram::{Budget, Factor, Gram, GramSource, Near, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -49,6 +49,26 @@ impl<'a> LocalizedGramSet<'a> {
     /// s∘v for the scale of term `t`.
     fn scaled(&self, t: usize, v: &[f64]) -> Vec<f64> {
         self.scales[self.terms[t].1].iter().zip(v).map(|(s, v)| s * v).collect()
+    }
+}
+
+impl LocalizedGramSet<'_> {
+    /// Terms with weight that are no factors, scale by scale, so that kernels of one region are combined before they are scaled: one
+    /// triangle.
+    fn combine_others(&self, weights: &[f64]) -> Gram {
+        let mut out = Gram::zeros(self.n_samples());
+        let mut by_scale = vec![vec![0.0; self.base.n_terms()]; self.scales.len()];
+        for (t, &(m, j)) in self.terms.iter().enumerate().filter(|(t, _)| self.factors[*t].is_none()) {
+            by_scale[j][m] += weights[t];
+        }
+        self.base.combine_scaled(&by_scale, &self.scales, &mut out);
+        out
+    }
+
+    /// Terms with weight that are factors.
+    fn active_factors(&self, weights: &[f64]) -> Vec<(f64, &Factor)> {
+        let active = weights.iter().zip(&self.factors).filter(|(w, _)| **w != 0.0);
+        active.filter_map(|(&w, f)| f.as_ref().map(|f| (w, f))).collect()
     }
 }
 
@@ -110,19 +130,20 @@ impl GramSource for LocalizedGramSet<'_> {
         diagonal.sum::<f64>() + self.residual(t)
     }
 
-    /// Factors as matrix products; the rest scale by scale, so that kernels of one region are combined before they are scaled.
     fn combine(&self, weights: &[f64]) -> Gram {
-        let mut out = Gram::zeros(self.n_samples());
-        let mut by_scale = vec![vec![0.0; self.base.n_terms()]; self.scales.len()];
-        for (t, &(m, j)) in self.terms.iter().enumerate().filter(|(t, _)| self.factors[*t].is_none()) {
-            by_scale[j][m] += weights[t];
-        }
-        self.base.combine_scaled(&by_scale, &self.scales, &mut out);
-        let active = weights.iter().zip(&self.factors).filter(|(w, _)| **w != 0.0);
-        let factors: Vec<(f64, &Factor)> = active.filter_map(|(&w, f)| f.as_ref().map(|f| (w, f))).collect();
-        add_factors(&factors, &mut out);
+        let mut out = self.combine_others(weights);
+        add_factors(&self.active_factors(weights), &mut out);
         out.mirror();
         out
+    }
+
+    fn combine_near(&self, weights: &[f64]) -> Option<Near> {
+        let factors = self.active_factors(weights);
+        if factors.is_empty() {
+            return None;
+        }
+        let others = weights.iter().filter(|w| **w != 0.0).count() > factors.len();
+        Near::new(&factors, others.then(|| self.combine_others(weights)), self.n_samples())
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

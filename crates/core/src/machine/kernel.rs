@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Machine;
 use crate::{
     Result,
-    gram::{Budget, EXACT, Factor, Gram, GramSource, LowRank},
+    gram::{Budget, EXACT, Factor, Gram, GramSource, LowRank, Near},
     linalg::{Matrix, dot},
 };
 
@@ -20,12 +20,20 @@ pub enum Combined {
     Factor(Matrix),
     /// Σ B W Bᵀ, for machines that need no more than products.
     Bases(LowRank),
+    /// Every entry to single precision, and exact products.
+    Near(Near),
 }
 
 impl Combined {
     /// Σ θ_t K_t: a matrix where it fits `room`, else in the bases of its terms, if every active term has one. Bases with few columns are
-    /// taken even where the matrix fits, if the machine likes them.
-    pub fn new(grams: &dyn GramSource, weights: &[f64], room: Budget, machine: &dyn Machine) -> Result<Self> {
+    /// taken even where the matrix fits, if the machine likes them. Where `near` entries will do, they may be rounded to single precision.
+    pub fn new(
+        grams: &dyn GramSource,
+        weights: &[f64],
+        room: Budget,
+        machine: &dyn Machine,
+        near: bool,
+    ) -> Result<Self> {
         let n = grams.n_samples();
         let active = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
         let factors: Option<Vec<(f64, &Factor)>> = active().map(|(t, w)| grams.factor(t).map(|f| (*w, f))).collect();
@@ -43,7 +51,8 @@ impl Combined {
                 let remedy =
                     "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
                 room.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
-                Ok(Self::Dense(grams.combine(weights)))
+                let near = if near && machine.corrects() { grams.combine_near(weights) } else { None };
+                Ok(near.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Near))
             }
         }
     }
@@ -54,6 +63,7 @@ impl Combined {
             Self::Dense(k) => k.n(),
             Self::Factor(f) => f.rows(),
             Self::Bases(k) => k.n(),
+            Self::Near(k) => k.rows().n(),
         }
     }
 
@@ -64,6 +74,7 @@ impl Combined {
             Self::Dense(k) => Self::Dense(k.select(index)),
             Self::Factor(f) => Self::Factor(f.select_rows(index)),
             Self::Bases(k) => Self::Bases(k.select(index)),
+            Self::Near(k) => Self::Dense(k.rows().select(index)),
         }
     }
 
@@ -73,15 +84,27 @@ impl Combined {
             Self::Dense(k) => k.times(v),
             Self::Factor(f) => f.times(&f.transposed_times(v)),
             Self::Bases(k) => k.times(v),
+            Self::Near(k) => k.times(v),
         }
     }
 
     /// k(x_i, x_i) for every i.
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
-            Self::Dense(k) => (0..k.n()).map(|i| k.row(i)[i]).collect(),
+            Self::Dense(_) | Self::Near(_) => {
+                self.matrix().map_or_else(Vec::new, |k| (0..k.n()).map(|i| k.row(i)[i]).collect())
+            }
             Self::Factor(f) => (0..f.rows()).map(|i| dot(f.row(i), f.row(i))).collect(),
             Self::Bases(k) => Self::Factor(k.thin(EXACT)).diagonal(),
+        }
+    }
+
+    /// Its entries, where they are there.
+    pub(super) fn matrix(&self) -> Option<&Gram> {
+        match self {
+            Self::Dense(k) => Some(k),
+            Self::Near(k) => Some(k.rows()),
+            Self::Factor(_) | Self::Bases(_) => None,
         }
     }
 

@@ -32,7 +32,7 @@ fn widest(kernel: &Combined) -> f64 {
     let of = |i: usize| match kernel {
         Combined::Dense(k) => spread(k.row(i)[i], &mut k.row(i).iter().copied()),
         Combined::Factor(f) => spread(dot(f.row(i), f.row(i)), &mut (0..f.rows()).map(|j| dot(f.row(i), f.row(j)))),
-        Combined::Bases(_) => 0.0,
+        Combined::Bases(_) | Combined::Near(_) => 0.0,
     };
     (0..kernel.n()).into_par_iter().map(of).reduce(|| 0.0, f64::max)
 }

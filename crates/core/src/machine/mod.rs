@@ -111,6 +111,11 @@ pub trait Machine: Sync {
         false
     }
 
+    /// Does it go on with exact products where rounded entries have led it astray?
+    fn corrects(&self) -> bool {
+        false
+    }
+
     /// Half the width of the flat part of a piecewise linear loss, 0 for the hinge; `None` for others.
     fn kink(&self) -> Option<f64> {
         None

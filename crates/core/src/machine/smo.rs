@@ -44,6 +44,10 @@ impl Machine for Smo {
         n >= MIN_INTERIOR
     }
 
+    fn corrects(&self) -> bool {
+        true
+    }
+
     fn kink(&self) -> Option<f64> {
         Some(self.kink)
     }
@@ -55,6 +59,7 @@ impl Machine for Smo {
             }
             Combined::Bases(_) => self.solve(&kernel.thinned(EXACT), task, start, stop),
             Combined::Dense(k) => Ok(self.run(kernel, DenseRows::Borrowed(k), task, start, stop)),
+            Combined::Near(k) => Ok(self.run(kernel, DenseRows::Borrowed(k.rows()), task, start, stop)),
             Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop)),
         }
     }

@@ -34,7 +34,8 @@ impl<'a> System<'a> {
         let root: Vec<f64> = rows.iter().map(|&i| weight[i].sqrt()).collect();
         let m = rows.len();
         let (mut inner, across) = match kernel {
-            Combined::Dense(k) => {
+            Combined::Dense(_) | Combined::Near(_) => {
+                let Some(k) = kernel.matrix() else { return Err(Error::numerical(WHAT, "the kernel has no entries")) };
                 let mut inner = Matrix::zeros(m, m);
                 inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
                     let row = k.row(rows[p]);

@@ -15,6 +15,9 @@ use crate::{
     weights::WeightSet,
 };
 
+/// Machines asked for no finer gap may work on entries in single precision.
+const ROUNDED: f64 = 1e-6;
+
 /// One decision function of a problem.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
@@ -341,7 +344,8 @@ pub fn solve_at(
     start: Option<&[Vec<f64>]>,
     stop: Stop,
 ) -> Result<(Vec<Solution>, Combined)> {
-    let kernel = Combined::new(grams, theta, p.room, p.machine)?;
+    let near = stop.relative >= ROUNDED && p.parts.iter().all(|part| part.rows.is_none());
+    let kernel = Combined::new(grams, theta, p.room, p.machine, near)?;
     let solve = |k: usize| {
         let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
         match part.rows {

@@ -77,7 +77,9 @@ impl System {
             }
             Combined::Factor(f) => Form::rows(&state.values, &state.groups, &f.outer(), &give, &stiff, &phi)?,
             Combined::Dense(k) => Form::rows(&state.values, &state.groups, &k.into_matrix(), &give, &stiff, &phi)?,
-            Combined::Bases(_) => return Err(Error::numerical(WHAT, "the kernel is not in one piece")),
+            Combined::Bases(_) | Combined::Near(_) => {
+                return Err(Error::numerical(WHAT, "the kernel is not in one piece"));
+            }
         };
         Ok(Self { give, intercept: task.intercept, phi, stiff, form })
     }

@@ -237,3 +237,59 @@ fn factors_beyond_half_of_the_budget_lie_in_files_and_act_the_same() {
     copy.data_mut()[0] += 1.0;
     assert!(file == x && copy != x && file.resident() == 0 && copy.resident() > 0);
 }
+
+/// Low-rank terms and matrices together: every way to sum them is the same sum.
+#[test]
+fn sums_in_every_form_agree() {
+    let (n, x) = (150, normal(150, 5, 4));
+    let data = Dataset::new(x.clone(), vec![]).unwrap();
+    let kernels = language::parse("rbf(2^-1..2^3), poly(1..2) on all, each").unwrap().resolve(&data).unwrap();
+    let options = BuildOptions {
+        normalize: Normalize::Trace,
+        storage: Storage::Auto,
+        rank_tolerance: 1e-12,
+        budget: Budget { bytes: 1 << 30 },
+    };
+    let set = GramSet::from_table(&x, &kernels, &options).unwrap();
+    let factors = (0..kernels.len()).filter(|&t| set.factor(t).is_some()).count();
+    assert!(factors > 0 && factors < kernels.len(), "{}", set.describe());
+    let weights: Vec<f64> = (0..kernels.len()).map(|t| if t % 4 == 1 { 0.0 } else { 1.0 / (t + 1) as f64 }).collect();
+    let whole = set.combine(&weights);
+    let trace: f64 = (0..n).map(|i| whole.row(i)[i]).sum();
+    let off = |k: &Gram| {
+        (0..n).map(|i| whole.row(i).iter().zip(k.row(i)).map(|(a, b)| (a - b).powi(2)).sum::<f64>()).sum::<f64>().sqrt()
+    };
+    let near = set.combine_near(&weights).unwrap();
+    assert!(off(near.rows()) <= 1e-6 * trace, "{:e}", off(near.rows()));
+    let a: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 0.0 } else { f64::from(i as u32 % 7) - 3.0 }).collect();
+    let (exact, size) = (whole.times(&a), dot(&a, &a).sqrt());
+    assert!(near.times(&a).iter().zip(&exact).all(|(x, e)| (x - e).abs() <= 1e-12 * trace * size));
+    for share in [1e-1, 1e-2, 1e-4] {
+        // What is left out is positive semidefinite, so its norm is at most its trace.
+        assert!(off(&set.combine_rough(&weights, share)) <= (share + 1e-6) * trace, "{share}");
+    }
+    let scales = [(0..n).map(|i| f64::from(i as u32 % 3)).collect(), a.iter().map(|a| a.abs()).collect::<Vec<f64>>()];
+    let other: Vec<f64> = weights.iter().rev().copied().collect();
+    let matrices =
+        |w: &[f64]| -> Vec<f64> { (0..w.len()).map(|t| if set.factor(t).is_some() { 0.0 } else { w[t] }).collect() };
+    for both in [[weights.clone(), other.clone()], [matrices(&weights), matrices(&other)]] {
+        let mut out = Gram::zeros(n);
+        set.combine_scaled(&both, &scales, &mut out);
+        let sums = both.each_ref().map(|w| set.combine(w));
+        for i in 0..n {
+            for j in 0..=i {
+                let want: f64 = (0..2).map(|r| scales[r][i] * scales[r][j] * sums[r].row(i)[j]).sum();
+                assert!((out.row(i)[j] - want).abs() <= 1e-12 * trace * 100.0, "{i} {j}");
+            }
+        }
+    }
+    let all: Vec<usize> = (0..kernels.len()).collect();
+    for (forms, a) in set.quad_forms_of_each(&all, &[a.clone(), exact.clone()]).iter().zip([&a, &exact]) {
+        assert_eq!(forms, &set.quad_forms(a));
+        let mut image = vec![0.0; n];
+        for (t, form) in forms.iter().enumerate() {
+            set.apply(t, a, &mut image);
+            assert!((dot(a, &image) - form).abs() <= 1e-11 * (dot(a, a) * set.trace(t)), "{t}");
+        }
+    }
+}

@@ -217,7 +217,10 @@ fn longer_steps_lead_to_where_plain_ones_do() {
             mercer::train(&data, &y, None, &spec, &mut Silent).unwrap().machines.swap_remove(0)
         };
         let (plain, long) = (fit(9e-6), fit(1e-4));
-        assert!(long.trace.windows(2).all(|w| w[1].objective <= w[0].objective + 1e-9 * w[0].objective.abs()), "{seed}");
+        assert!(
+            long.trace.windows(2).all(|w| w[1].objective <= w[0].objective + 1e-9 * w[0].objective.abs()),
+            "{seed}"
+        );
         assert_eq!((plain.certificate.status, long.certificate.status), (Status::Stationary, Status::Stationary));
         let (want, got) = (plain.certificate.primal, long.certificate.primal);
         assert!(close(want, got, 1e-3), "{seed}: {want} {got}, {} and {} steps", plain.trace.len(), long.trace.len());

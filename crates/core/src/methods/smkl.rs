@@ -30,11 +30,14 @@ use crate::{
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
 /// After `PATIENCE` steps that change β by less than this, steps are made longer, each time by `LONGER`, up to `LONGEST` times theirs; not
 /// where every digit is asked for.
-const SLOW: f64 = 0.05;
+const SLOW: f64 = 0.03;
 const PATIENCE: usize = 3;
 const LONGER: f64 = 1.5;
 const LONGEST: f64 = 8.0;
 const COARSE: f64 = 1e-5;
+/// The machine's gap is the square of this share of the last change of β, no more than `ROUGHEST`; likewise.
+const ROUGH: f64 = 0.03;
+const ROUGHEST: f64 = 1e-4;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
 const NOISE: f64 = 1e-6;
 
@@ -64,21 +67,26 @@ pub fn fit_penalty(
     let mut beta = vec![1.0 / terms as f64; terms];
     // β moves with the multipliers, whose error is of the order of the square root of the gap.
     let mut accuracy = problem.tol.powi(2).clamp(ACCURACY.1, ACCURACY.0);
+    // While β moves by much, a coarser one will do.
+    let mut loose = accuracy;
     let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
     let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, 0);
     // The step as it was before it was made longer.
     let mut plain: Option<Vec<f64>> = None;
     let (iterate, status) = loop {
-        let mut iterate = Iterate::new(&run, penalty, accuracy, beta, duals.as_deref())?;
+        let mut iterate = Iterate::new(&run, penalty, loose, beta, duals.as_deref())?;
         if let Some(plain) = plain.take().filter(|_| iterate.value > last) {
             (beta, reach, slow) = (plain, 1.0, 0);
             continue;
         }
         // Descent holds up to the machine's gap: a rise asks for a smaller one.
-        while iterate.rises_above(last) && accuracy > ACCURACY.1 {
-            accuracy = (1e-2 * accuracy).max(ACCURACY.1);
+        while iterate.rises_above(last) && loose > ACCURACY.1 {
+            if loose <= accuracy {
+                accuracy = (1e-2 * accuracy).max(ACCURACY.1);
+            }
+            loose = accuracy;
             let start = iterate.point.duals();
-            iterate = Iterate::new(&run, penalty, accuracy, iterate.point.theta, Some(&start))?;
+            iterate = Iterate::new(&run, penalty, loose, iterate.point.theta, Some(&start))?;
         }
         let now = &iterate.point.theta;
         // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
@@ -99,6 +107,11 @@ pub fn fit_penalty(
         }
         duals = Some(iterate.point.duals());
         last = iterate.value;
+        loose = if problem.tol >= COARSE {
+            (ROUGH * change).powi(2).clamp(accuracy, ROUGHEST.max(accuracy))
+        } else {
+            accuracy
+        };
         slow = if change <= SLOW && problem.tol >= COARSE { slow + 1 } else { 0 };
         reach = if slow > PATIENCE { (LONGER * reach).min(LONGEST) } else { 1.0 };
         beta = now.iter().zip(&next).map(|(now, next)| now * (next / now.max(f64::MIN_POSITIVE)).powf(reach)).collect();

@@ -402,7 +402,7 @@ fn starts_are_good_enough_where_negatives_are_densest_beyond_the_corners() {
     for sides in [3, 4] {
         for seed in 1..=5 {
             let (data, target, _) = synthetic::polygon(2300, sides, 0.0, seed).unwrap();
-            let splitting = Splitting::Random { train: 0.130435, repeats: 1 };
+            let splitting = Splitting::Random { train: 0.130_435, repeats: 1 };
             let (train, test) = splitting.splits(&target, None, seed).unwrap().remove(0);
             let (learn, goal, new, truth) =
                 (data.select(&train), target.select(&train), data.select(&test), target.select(&test));

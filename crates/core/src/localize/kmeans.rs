@@ -111,6 +111,12 @@ pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Res
     Clusters::new(k, in_order_of_appearance(&labels, clusters))
 }
 
+/// A start of k-means as it is: every row with the nearest of `clusters` ≤ n rows, drawn by k-means++ and numbered as drawn.
+pub(crate) fn drawn_clusters(k: &Gram, clusters: usize, rng: &mut Rng) -> Vec<usize> {
+    let diagonal: Vec<f64> = (0..k.n()).map(|i| k.row(i)[i]).collect();
+    plus_plus(k, &diagonal, clusters, rng)
+}
+
 /// k-means++: centres are rows, each new one drawn with probability proportional to its squared distance from the nearest so far.
 fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<usize> {
     let n = k.n();

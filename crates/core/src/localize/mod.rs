@@ -20,5 +20,6 @@ pub use alignment::{block_alignment, centred_alignments};
 pub use gating::{Gating, Placement};
 pub(crate) use gating::{sigmoid, softmax, weigh};
 pub use grams::LocalizedGramSet;
+pub(crate) use kmeans::drawn_clusters;
 pub use kmeans::{Clusters, kernel_kmeans};
 pub use memberships::{evenness, evenness_range, memberships, sharpness};

@@ -1,51 +1,77 @@
-//! Which rule must reject which negative: kernel k-means for a start, then the cheapest assignment.
+//! Which rule must reject which negative: kernel k-means and draws for a start, then the cheapest assignment.
 
 use super::{Inner, Instance};
-use crate::{Result, gram::Gram, linalg::Matrix, localize::kernel_kmeans};
+use crate::{
+    Result,
+    data::Rng,
+    gram::Gram,
+    linalg::Matrix,
+    localize::{drawn_clusters, kernel_kmeans},
+};
 
-/// k-means runs of each kind that compete for a start.
+/// k-means runs that compete for a start.
 const RUNS: usize = 10;
+/// Draws per start that is asked for, at most: with few negatives they repeat.
+const DRAWS: usize = 4;
 
-/// Up to `count` different assignments from kernel k-means on the negatives, best clustering first: in the mean of the rules' kernels, and
-/// in turn with these by the direction in which they lie from the consensus class, since one rule rejects what lies beyond one side of it.
+/// Up to `count` different assignments. The first is the best of some kernel k-means on the negatives, in the mean of the rules' kernels;
+/// the second the same by the direction in which negatives lie from the consensus class, since one rule rejects what lies beyond one side of
+/// it. The rest are draws of k-means++ as they are, of both kinds in turn: k-means would move them to where negatives are dense, which may
+/// be just where two rules should meet (the corners of a triangle), and from there all starts are one.
 pub(super) fn starts(instance: &Instance<'_>, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
-    let near = clusterings(instance, &mean_kernel(instance), count, seed)?;
-    let beyond = if count > 1 { clusterings(instance, &directions(instance), count, seed)? } else { Vec::new() };
-    let mut out: Vec<Vec<usize>> = Vec::new();
-    for k in 0..near.len().max(beyond.len()) {
-        for owner in [near.get(k), beyond.get(k)].into_iter().flatten() {
-            if out.len() < count && !out.contains(owner) {
-                out.push(owner.clone());
-            }
+    let near = mean_kernel(instance);
+    let mut out = vec![best_clustering(instance, &near, seed)?];
+    if count == 1 {
+        return Ok(out);
+    }
+    let beyond = directions(instance);
+    let mut add = |owner: Vec<usize>| {
+        if out.len() < count && !out.contains(&owner) {
+            out.push(owner);
+        }
+        out.len() < count
+    };
+    if !add(best_clustering(instance, &beyond, seed)?) {
+        return Ok(out);
+    }
+    let mut rng = Rng::new(seed);
+    for draw in 0..DRAWS * count {
+        let labels = drawn_clusters(if draw % 2 == 0 { &near } else { &beyond }, clusters(instance), &mut rng);
+        if !add(numbered(instance, labels)) {
+            break;
         }
     }
     Ok(out)
 }
 
-/// Different assignments from runs of k-means, lowest error first.
-fn clusterings(instance: &Instance<'_>, kernel: &Gram, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
-    let clusters = instance.rules().min(instance.negatives.len());
-    let mut runs: Vec<(f64, Vec<usize>)> = (0..RUNS.max(count) as u64)
-        .map(|run| {
-            let found = kernel_kmeans(kernel, clusters, 1, seed.wrapping_add(run))?;
-            let distances = found.distances(kernel);
-            let error = found.labels.iter().enumerate().map(|(k, &c)| distances[(k, c)]).sum();
-            // A rule without a cluster costs more than any other.
-            let mut cost = Matrix::zeros(distances.rows(), instance.rules());
-            cost.data_mut().fill(1e6);
-            (0..cost.rows()).for_each(|k| cost.row_mut(k)[..clusters].copy_from_slice(distances.row(k)));
-            Ok((error, share_out(&cost, &instance.min_counts())))
-        })
-        .collect::<Result<_>>()?;
-    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut out: Vec<Vec<usize>> = Vec::new();
-    for (_, owner) in runs {
-        let owner = if identical_kernels(instance) { in_order_of_appearance(&owner) } else { owner };
-        if !out.contains(&owner) {
-            out.push(owner);
+fn clusters(instance: &Instance<'_>) -> usize {
+    instance.rules().min(instance.negatives.len())
+}
+
+/// The run of k-means with the lowest error; with ν, as near to it as the rules' least numbers allow.
+fn best_clustering(instance: &Instance<'_>, kernel: &Gram, seed: u64) -> Result<Vec<usize>> {
+    let clusters = clusters(instance);
+    let mut best: Option<(f64, Matrix)> = None;
+    for run in 0..RUNS as u64 {
+        let found = kernel_kmeans(kernel, clusters, 1, seed.wrapping_add(run))?;
+        let distances = found.distances(kernel);
+        let error = found.labels.iter().enumerate().map(|(k, &c)| distances[(k, c)]).sum();
+        if best.as_ref().is_none_or(|b| error < b.0) {
+            best = Some((error, distances));
         }
     }
-    Ok(out)
+    // A rule without a cluster costs more than any other.
+    let mut cost = Matrix::zeros(instance.negatives.len(), instance.rules());
+    cost.data_mut().fill(1e6);
+    if let Some((_, distances)) = best {
+        (0..cost.rows()).for_each(|k| cost.row_mut(k)[..clusters].copy_from_slice(distances.row(k)));
+    }
+    Ok(numbered(instance, share_out(&cost, &instance.min_counts())))
+}
+
+/// Owners by first appearance, where the rules' numbers mean nothing.
+fn numbered(instance: &Instance<'_>, owner: Vec<usize>) -> Vec<usize> {
+    if identical_kernels(instance) { in_order_of_appearance(&owner) } else { owner }
 }
 
 /// May rules be renumbered without changing the problem?
@@ -167,7 +193,6 @@ fn distinct<'a>(instance: &'a Instance<'_>) -> Vec<(&'a Gram, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Rng;
 
     #[test]
     fn sharing_out_is_cheapest_among_all_assignments_with_the_counts() {

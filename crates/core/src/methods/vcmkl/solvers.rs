@@ -18,7 +18,7 @@ use crate::{
 
 /// Decrease that does not count, relative.
 const STILL: f64 = 1e-9;
-/// Starts that are looked at for each that is followed to its end, and the reassignments they are looked at for.
+/// Starts that there are for each that is followed to its end, and the reassignments they are looked at for.
 const LOOKED_AT: usize = 4;
 const LOOK: usize = 3;
 
@@ -87,8 +87,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Convex–concave descent from several k-means starts; the lowest J wins. Each record is the best J so far. A few reassignments from many
-/// starts say which are worth following.
+/// Convex–concave descent from several starts; the lowest J wins. Each record is the best J so far. The best clustering is followed to its
+/// end; of the others, those that are lowest after a few reassignments.
 pub fn ccp(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
     // With ν a lower J is no sign of better rules, so the best clustering decides.
     let followed = if instance.margin == Margin::Fixed { effort.starts.max(1) } else { 1 };
@@ -98,7 +98,8 @@ pub fn ccp(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
     let mut owners = starts(instance, count, effort.seed)?;
     if owners.len() > followed {
         let mut seen = Vec::new();
-        for owner in owners {
+        // The best clustering may begin badly and end well.
+        for owner in owners.split_off(1) {
             let look = Effort { max_iter: LOOK.min(effort.max_iter), ..effort };
             let found = descend(instance, owner, look, Some(lowest), watch)?;
             calls += found.qp_calls;
@@ -109,7 +110,7 @@ pub fn ccp(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Re
             }
         }
         seen.sort_by(|a, b| a.0.total_cmp(&b.0));
-        owners = seen.into_iter().map(|(_, owner)| owner).take(followed).collect();
+        owners.extend(seen.into_iter().map(|(_, owner)| owner).take(followed - 1));
     }
     let mut best: Option<Outcome> = None;
     for owner in owners {

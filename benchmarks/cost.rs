@@ -64,7 +64,10 @@ fn measure(n: usize, terms: usize, methods: &mut Vec<&str>, limit: f64) -> Resul
             let Some(c) = last else { return Ok(false) };
             let gap = if c.gap.is_finite() { format!("{:.2e}", c.gap) } else { String::new() };
             let (iterations, status) = (c.iterations, c.status.as_str());
-            println!("{method},{},{terms},{bytes},{median:.6},{iterations},{gap},{status}", prepared.grams().n_samples());
+            println!(
+                "{method},{},{terms},{bytes},{median:.6},{iterations},{gap},{status}",
+                prepared.grams().n_samples()
+            );
             Ok(median < limit)
         };
         fit().unwrap_or_else(|e| {

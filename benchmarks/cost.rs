@@ -4,7 +4,7 @@
 //!
 //! Gaussian kernels of different widths on all of ten standard normal columns, stored as triangles: 20 kernels on 250 to 4,000 rows, and 10
 //! to 400 kernels on 500 rows. C = 1, relative gap 10⁻³, one thread, kernels built beforehand. A method is asked for nothing larger once a fit
-//! took LIMIT seconds (default 30). Prints a CSV: bytes are those of the stored terms, gap is empty where there is none.
+//! took LIMIT seconds (default 10). Prints a CSV: bytes are those of the stored terms, gap is empty where there is none.
 
 use std::time::Instant;
 
@@ -85,7 +85,7 @@ fn main() -> Result<()> {
         let one = |s: &str| s.parse().map_err(|_| Error::param("sizes", "whole numbers, comma between", s));
         list.split(',').map(one).collect()
     };
-    let limit: f64 = text(0, "30").parse().map_err(|_| Error::param("LIMIT", "seconds", text(0, "30")))?;
+    let limit: f64 = text(0, "10").parse().map_err(|_| Error::param("LIMIT", "seconds", text(0, "10")))?;
     let methods: Vec<&str> =
         text(1, "uniform,gmkl,l1,l2,align,alignf,smkl,clmkl,hlmkl,lmkl,glmkl,gsmkl,vcmkl").split(',').collect();
     let (sizes, counts) = (whole(text(2, "250,500,1000,2000,4000"))?, whole(text(3, "10,20,50,100,200,400"))?);

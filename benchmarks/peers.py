@@ -1,14 +1,14 @@
 """What users would pick today: wrappers around scikit-learn that one writes in an afternoon, and packages.
 
-The wrappers solve the problems of GMKL, l2 and l1 to a certified relative gap of 1e-3. They take the stack (M, n, n) and return objective,
-gap, iterations and kernels used. The packages solve problems of their own: objectives are not comparable, and their numbers are NaN.
+The wrappers solve the problems of GMKL, l2 and l1 to a certified relative gap of 1e-3. They take the stack (M, n, n)
+and return objective, gap, iterations and kernels used. The packages solve problems of their own: objectives are not
+comparable, and their numbers are NaN.
 """
 
 import numpy as np
+from problems import EPSILON
 from scipy.optimize import linprog, minimize
 from sklearn.svm import SVC, SVR
-
-from problems import EPSILON
 
 TOL = 1e-3
 
@@ -78,7 +78,7 @@ def wrapper_l2(p, stack):
     """‖θ‖₂ ≤ 1: machine and closed-form weights in turn."""
     machine, M = Machine(p), len(stack)
     theta, low, best = np.full(M, M**-0.5), -np.inf, np.inf
-    for iterations in range(1, 200):
+    for iterations in range(1, 200):  # noqa: B007, read after the loop
         primal, value, s = visit(machine, stack, theta)
         best, low = min(best, primal), max(low, value - 0.5 * np.linalg.norm(s))
         if best - low <= TOL * best:
@@ -151,7 +151,7 @@ def wrapper_level(p, stack, v):
     c = 1 / M if v == 1 else (-v + np.sqrt(v * v + 4 * (1 - v) / M)) / (2 * (1 - v))
     theta, low, best, kept = np.full(M, c), -np.inf, np.inf, None
     values, slopes = [], []
-    for iterations in range(1, 200):
+    for iterations in range(1, 200):  # noqa: B007, read after the loop
         primal, value, s = visit(machine, stack, theta)
         values.append(value)
         slopes.append(0.5 * s)
@@ -201,7 +201,7 @@ def himalaya_ridge(p, stack):
 
 
 def celer_lasso(p, stack):
-    """celer's group lasso, squared loss, on the eigen-features of every kernel, at a twentieth of the largest penalty."""
+    """celer's group lasso, squared loss, on eigen-features of every kernel, at a twentieth of the largest penalty."""
     from celer import GroupLasso
 
     blocks = []

@@ -1,4 +1,4 @@
-"""The five problems of the suite: a table, what is learned, and the kernels twice, in mercer's language and in NumPy."""
+"""The five problems of the suite: a table, what is learned, and the kernels, in mercer's language and in NumPy."""
 
 from dataclasses import dataclass, field
 

@@ -2,14 +2,15 @@
 
 python benchmarks/suite.py [--problems P1,…,P5] [--repeats 5] [--threads 1,2] [--limit 120] [--out FOLDER]
 
-Every time is a median and stands beside the objective it reached and its certified gap. The unit is one fit of scikit-learn's SVC (SVR) on
-the mean of a stack (M, n, n), forming the mean included, timed in the same process: ×SVC. Of mercer, "solver" is the time from stored
-terms, "stack" a fit from an array (n, n, M) with its reading and checking, "raw" a fit from the table, "kernels" the part of that before
-the solver. Of wrappers, "stack" is a fit from the stack and "raw" one with the making of the stack in NumPy.
+Every time is a median and stands beside the objective it reached and its certified gap. The unit is one fit of
+scikit-learn's SVC (SVR) on the mean of a stack (M, n, n), forming the mean included, timed in the same process: ×SVC.
+Of mercer, "solver" is the time from stored terms, "stack" a fit from an array (n, n, M) with its reading and checking,
+"raw" a fit from the table, "kernels" the part of that before the solver. Of wrappers, "stack" is a fit from the stack
+and "raw" one with the making of the stack in NumPy.
 
-Every problem, package and measurement of memory has a process of its own. Packages that are not installed are named, and so are those
-without an answer after --limit seconds. FOLDER gets suite.md and the numbers in suite.jsonl. The machine alone beside LIBSVM needs the program
-bench_smo: cargo build --release -p mercer --example bench_smo.
+Every problem, package and measurement of memory has a process of its own. Packages that are not installed are named,
+and so are those without an answer after --limit seconds. FOLDER gets the tables in suite.md and the numbers in
+suite.jsonl. The machine alone beside LIBSVM needs cargo build --release -p mercer --example bench_smo.
 """
 
 import argparse
@@ -31,6 +32,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYO
 import numpy as np  # noqa: E402
 import scipy  # noqa: E402
 import sklearn  # noqa: E402
+import tables  # noqa: E402
 from peers import PACKAGES, WRAPPERS, Machine  # noqa: E402
 from problems import EPSILON, PROBLEMS  # noqa: E402
 
@@ -73,7 +75,7 @@ def timed(work, repeats):
     return float(np.median(seconds)), result
 
 
-# Measurements: each is made by a process of its own and says what it found in lines of JSON.
+# Each measurement is made by a process of its own and says what it found in lines of JSON.
 
 
 def say(**record):
@@ -120,7 +122,6 @@ def measure_fits(p, repeats):
             iterations=model.n_iter_,
             used=int((np.asarray(model.kernel_weights_) > 0).sum()),
         )
-    del last
     for method, wrapper in WRAPPERS.items():
         seconds, found = timed(lambda w=wrapper: w(p, stack), repeats)
         if p.is_large:
@@ -150,7 +151,7 @@ def measure_package(p, repeats, name):
 
 
 def measure_memory(p, _, road, method):
-    """Largest increase of resident memory over that after imports and the reading of the table, and the part that is code."""
+    """Largest increase of resident memory over that after imports and reading the table, and how much of it is code."""
 
     def resident(key):
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -181,123 +182,12 @@ def measure_machine(p, repeats):
             say(kind="machine", tol=tol, seconds=seconds, whole=whole, gap=gap, objective=primal, ours=ours)
 
 
+KINDS = {"fits": measure_fits, "package": measure_package, "memory": measure_memory, "machine": measure_machine}
+
+
 def child(what, p, repeats):
     kind, *own = what.split(":")
-    work = {"fits": measure_fits, "package": measure_package, "memory": measure_memory, "machine": measure_machine}[kind]
-    work(p, repeats, *own)
-
-
-# Tables.
-
-
-class Run:
-    """Records of all measurements, and the tables made of them."""
-
-    def __init__(self, args):
-        self.args, self.records = args, []
-
-    def measure(self, problem, count, what):
-        command = [sys.executable, __file__, "--child", what, "--problems", problem, "--threads", str(count)]
-        command += ["--repeats", str(self.args.repeats)]
-        told = {"problem": problem, "threads": count, "what": what}
-        try:
-            limit = self.args.limit if what.startswith("package") else None
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-            lines = done.stdout.splitlines()
-            if done.returncode:
-                fault = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-                lines.append(json.dumps({"kind": "failure", "note": f"failed: {fault}"}))
-        except subprocess.TimeoutExpired as e:
-            lines = (e.stdout or b"").decode().splitlines()
-            lines.append(json.dumps({"kind": "failure", "note": f"no answer in {limit:g} s"}))
-        self.records += [told | json.loads(line) for line in lines]
-
-    def of(self, problem, count, kind, what=""):
-        found = [r for r in self.records if (r["problem"], r["threads"], r["kind"]) == (problem, count, kind)]
-        return [r for r in found if r["what"].startswith(what)]
-
-    def unit(self, problem, count, what):
-        found = self.of(problem, count, "unit", what)
-        return found[0]["seconds"] if found else np.nan
-
-    def fit(self, problem, count, name):
-        return next((r for r in self.of(problem, count, "fit") if r["name"] == name), None)
-
-    def fits(self, problem, count):
-        one = self.unit(problem, count, "fits")
-        p = PROBLEMS[problem]()
-        M, n = p.shape
-        head = f"\n### {problem}: {n} rows, {M} kernels, C = {p.C:g}; {count} thread{'s' * (count > 1)}"
-        yield f"{head}; one {'SVR' if p.regression else 'SVC'} {1e3 * one:.1f} ms\n"
-        yield "| method | solver ×SVC | stack ×SVC | raw ×SVC | raw (s) | of it kernels (s) | objective | gap | iterations | kernels |"
-        yield "|---|---|---|---|---|---|---|---|---|---|"
-        making = self.of(problem, count, "grams")
-        for r in self.of(problem, count, "fit"):
-            if "note" in r:
-                yield f"| {r['name']} | {r['note']} |"
-                continue
-            # In the process where it was timed.
-            own = self.unit(problem, count, r["what"])
-            kernels = r.get("kernels", making[0]["seconds"] if r["raw"] and making else None)
-            times = [show(r.get(k) and r[k] / own, ".1f") for k in ("solver", "stack", "raw")]
-            yield f"| {r['name']} | {' | '.join(times)} | {show(r['raw'], '.3f')} | {show(kernels, '.3f')} " + (
-                f"| {show(r['objective'], '.6g')} | {show(r['gap'], '.1e')} | {r['iterations']:.0f} | {r['used']:.0f} |"
-            )
-        for r in self.of(problem, count, "failure"):
-            yield f"| {r['what'].removeprefix('package:')} | {r['note']} |"
-
-    def machines(self):
-        yield "\n### The machine alone: one kernel, the mean of all, at equal gap, one thread\n"
-        yield "LIBSVM is timed without the checks of its arguments that `SVC.fit` makes around it; the last column but one has them.\n"
-        yield "| problem | LIBSVM's tol | gap | objective | LIBSVM (ms) | mercer (ms) | its gap | SVC.fit (ms) | LIBSVM / mercer |"
-        yield "|---|---|---|---|---|---|---|---|---|"
-        for r in (r for r in self.records if r["kind"] == "machine"):
-            ours, theirs = r["ours"], r["seconds"]
-            yield f"| {r['problem']} | {r['tol']:.0e} | {r['gap']:.1e} | {r['objective']:.6g} | {1e3 * theirs:.2f} " + (
-                f"| {1e3 * ours['seconds']:.2f} | {ours['gap']:.1e} | {1e3 * r['whole']:.2f} | {theirs / ours['seconds']:.2f} |"
-            )
-
-    def raw(self, problems):
-        yield "\n### From the table, beside NumPy and a wrapper, one thread\n"
-        yield "The fastest wrapper is that of whatever method is quickest. Memory is the increase over imports; the last column leaves out"
-        yield "pages of program code that the first fit brings in.\n"
-        yield (
-            "| problem | method | mercer (s) | NumPy + its wrapper (s) | times | NumPy + fastest wrapper (s) | times "
-            "| mercer (MiB) | NumPy + its wrapper (MiB) | share | share without code |"
-        )
-        yield "|---|---|---|---|---|---|---|---|---|---|---|"
-        for problem in problems:
-            kind = "SVR" if problem == "P5" else "SVC"
-            theirs = {m: self.fit(problem, 1, f"NumPy + {kind}, {m}") for m in WRAPPERS}
-            memory = {r["name"]: (r["mebibytes"], r["mebibytes"] - r["code"]) for r in self.of(problem, 1, "memory")}
-            if None in theirs.values():
-                continue
-            fastest = min(r["raw"] for r in theirs.values())
-            for method in WRAPPERS:
-                ours, own = self.fit(problem, 1, f"mercer {method}")["raw"], theirs[method]["raw"]
-                unknown = (np.nan, np.nan)
-                small, large = (np.array(memory.get(f"{road} {method}", unknown)) for road in ("mercer", "numpy"))
-                shares = small / large
-                yield (
-                    f"| {problem} | {method} | {ours:.3f} | {own:.3f} | {own / ours:.1f} | {fastest:.3f} | {fastest / ours:.1f} "
-                    f"| {small[0]:.1f} | {large[0]:.1f} | {shares[0]:.3f} | {shares[1]:.3f} |"
-                )
-
-    def speedups(self, problems):
-        yield "\n### Two threads: seconds on one / seconds on two\n"
-        yield "| problem | method | whole fit from the table | its kernels | solver | whole fit (s), one | two |"
-        yield "|---|---|---|---|---|---|---|"
-        for problem in problems:
-            for r in self.of(problem, 1, "fit", "fits"):
-                two = self.fit(problem, 2, r["name"])
-                if two is None:
-                    continue
-                ratios = (show(r.get(k) and r[k] / two[k], ".2f") for k in ("raw", "kernels", "solver"))
-                yield f"| {problem} | {r['name']} | {' | '.join(ratios)} | {r['raw']:.3f} | {two['raw']:.3f} |"
-
-
-def show(number, form):
-    return "–" if number is None or not np.isfinite(number) else format(number, form)
+    KINDS[kind](p, repeats, *own)
 
 
 def versions():
@@ -307,8 +197,8 @@ def versions():
             peers.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             peers.append(f"{package} not installed")
-    ours = f"mercer {mercer.__version__}, scikit-learn {sklearn.__version__}, numpy {np.__version__}, scipy {scipy.__version__}"
-    return f"{ours}, {', '.join(peers)}, Python {platform.python_version()}"
+    base = f"scikit-learn {sklearn.__version__}, numpy {np.__version__}, scipy {scipy.__version__}"
+    return f"mercer {mercer.__version__}, {base}, {', '.join(peers)}, Python {platform.python_version()}"
 
 
 def machine():
@@ -318,6 +208,35 @@ def machine():
     except (OSError, StopIteration):
         model = platform.machine()
     return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+
+
+def ask(problem, count, what, args):
+    """Records of one measurement."""
+    command = [sys.executable, __file__, "--child", what, "--problems", problem, "--threads", str(count)]
+    command += ["--repeats", str(args.repeats)]
+    limit = args.limit if what.startswith("package") else None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        lines = done.stdout.splitlines()
+        if done.returncode:
+            fault = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            lines.append(json.dumps({"kind": "failure", "note": f"failed: {fault}"}))
+    except subprocess.TimeoutExpired as e:
+        lines = (e.stdout or b"").decode().splitlines()
+        lines.append(json.dumps({"kind": "failure", "note": f"no answer in {limit:g} s"}))
+    return [{"problem": problem, "threads": count, "what": what} | json.loads(line) for line in lines]
+
+
+def plan(problem, counts):
+    """(threads, measurement), in the order of the tables."""
+    for count in counts:
+        yield count, "fits"
+        if count == 1:
+            yield from ((1, f"package:{name}") for name in PACKAGES)
+    if 1 in counts:
+        yield from ((1, f"memory:{road}:{method}") for road in ("mercer", "numpy") for method in WRAPPERS)
+    if SMO.exists():
+        yield 1, "machine"
 
 
 def main():
@@ -334,40 +253,21 @@ def main():
         warnings.simplefilter("ignore")
         child(args.child, PROBLEMS[problems[0]](), args.repeats)
         return
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-    out = open(args.out / "suite.md", "w") if args.out else None
-
-    def tell(lines):
-        for line in lines:
-            print(line, flush=True)
-            if out:
-                print(line, file=out, flush=True)
-
-    run = Run(args)
-    tell([f"{versions()};", f"{machine()}; medians of up to {args.repeats} runs."])
+    head = {"kind": "head", "text": f"{versions()};\n{machine()}; medians of up to {args.repeats} runs."}
+    records = [head]
     for problem in problems:
-        for count in counts:
-            run.measure(problem, count, "fits")
-            for package in PACKAGES if count == 1 else ():
-                run.measure(problem, 1, f"package:{package}")
-            tell(run.fits(problem, count))
-        if 1 in counts:
-            for road in ("mercer", "numpy"):
-                for method in WRAPPERS:
-                    run.measure(problem, 1, f"memory:{road}:{method}")
-        if SMO.exists():
-            run.measure(problem, 1, "machine")
-    if SMO.exists():
-        tell(run.machines())
-    else:
-        tell([f"\nThe machine alone was not measured: {SMO} is not built."])
-    if 1 in counts:
-        tell(run.raw(problems))
-    if {1, 2} <= set(counts):
-        tell(run.speedups(problems))
+        for count, what in plan(problem, counts):
+            print(f"{problem}, {count} thread(s): {what}", file=sys.stderr, flush=True)
+            records += ask(problem, count, what, args)
+            if args.out:
+                args.out.mkdir(parents=True, exist_ok=True)
+                (args.out / "suite.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    text = tables.render(records)
+    print(text)
     if args.out:
-        (args.out / "suite.jsonl").write_text("".join(json.dumps(r) + "\n" for r in run.records))
+        (args.out / "suite.md").write_text(text + "\n")
+    if not SMO.exists():
+        print(f"The machine alone was not measured: {SMO} is not built.", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,11 @@ import matplotlib as mpl
 import numpy as np
 
 mpl.use("svg")
-mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "mercer", "font.size": 8, "axes.titlesize": 8})
+mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "mercer", "font.sans-serif": ["DejaVu Sans"]})
+mpl.rcParams.update({"font.size": 8, "axes.titlesize": 8})
 
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import LogFormatter, NullFormatter  # noqa: E402
+from matplotlib.ticker import LogLocator  # noqa: E402
 
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 ACROSS = 5
@@ -46,10 +47,10 @@ def floor(line, speed):
     return 2 * line["iterations"] * line["bytes"] / speed
 
 
-def growth(points):
-    """The exponent between the first and the last point."""
+def growth(letter, points):
+    """How seconds grow, from the first to the last point."""
     (x0, y0), (x1, y1) = points[0], points[-1]
-    return np.log(y1 / y0) / np.log(x1 / x0) if x1 > x0 else float("nan")
+    return f": {letter}^{np.log(y1 / y0) / np.log(x1 / x0):.1f}" if x1 > x0 else ""
 
 
 def plain(axis, sizes):
@@ -57,12 +58,14 @@ def plain(axis, sizes):
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=45)
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.yaxis.set_major_formatter(LogFormatter())
-    axis.grid(alpha=0.3, linewidth=0.5)
+    axis.yaxis.set_major_locator(LogLocator(numticks=5))
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.minorticks_off()
+    axis.tick_params(bottom=False, left=False)
+    axis.grid(axis="y", color="#dddddd", linewidth=0.5)
 
 
-def cost(lines, key, label, speed, name):
+def cost(lines, key, letter, speed, name):
     """A panel for each method: measured seconds, and the floor."""
     methods = list(dict.fromkeys(line["method"] for line in lines))
     sizes = sorted({line[key] for line in lines})
@@ -73,11 +76,12 @@ def cost(lines, key, label, speed, name):
         points = [(line[key], line["seconds"]) for line in own]
         panel.plot(*zip(*points, strict=True), "o-", color=MEASURED, markersize=3, linewidth=1.2)
         panel.plot([x for x, _ in points], [floor(line, speed) for line in own], "--", color=FLOOR, linewidth=1)
-        panel.set_title(f"{method}: {label}^{growth(points):.1f}")
+        panel.set_title(method + growth(letter, points))
         plain(panel, sizes)
     for panel in list(panels.flat)[len(methods) :]:
         panel.set_visible(False)
-    finish(figure, "rows" if key == "rows" else "kernels", name)
+    figure.legend(panels[0, 0].lines, ["fit", "floor"], loc="lower right", frameon=False)
+    finish(figure, key, name)
 
 
 def scale(folder, speed):
@@ -102,9 +106,12 @@ def finish(figure, label, name):
     figure.supxlabel(label)
     figure.supylabel("seconds")
     figure.tight_layout()
-    figure.savefig(FIGURES / f"{name}.svg", metadata={"Date": None}, facecolor="white")
+    path = FIGURES / f"{name}.svg"
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
-    print(f"{name}.svg: {(FIGURES / f'{name}.svg').stat().st_size / 1000:.0f} kB")
+    # Hundredths of a point are enough.
+    path.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", path.read_text()))
+    print(f"{name}.svg: {path.stat().st_size / 1000:.0f} kB")
 
 
 def main(run, folder=None):

@@ -49,30 +49,33 @@ impl Unit {
     }
 }
 
-const PARTS: [(&str, &str, fn() -> Result<Part>); 11] = [
-    ("read", "read 512 MiB", read),
-    ("exp", "exp of 4,096 numbers", exp),
+/// Name, what it is, and how it is set up.
+type Entry = (&'static str, &'static str, fn() -> Result<Part>);
+
+const PARTS: [Entry; 11] = [
+    ("read", "read 512 MiB", || Ok(read())),
+    ("exp", "exp of 4,096 numbers", || Ok(exp())),
     ("gram", "one Gaussian kernel, 20 columns, 1,000 rows", gram),
     ("bank", "13 kernels on each of 30 columns, 284 rows", bank),
-    ("combine", "K_θ, 20 triangles of 1,000 rows", || combine(dense()?)),
-    ("combine_low", "K_θ, 390 factors on 30 bases, 284 rows", || combine(low_rank()?)),
-    ("forms", "aᵀK_m a, 20 triangles of 1,000 rows", || forms(dense()?)),
-    ("forms_low", "aᵀK_m a, 390 factors on 30 bases, 284 rows", || forms(low_rank()?)),
+    ("combine", "K_θ, 20 triangles of 1,000 rows", || Ok(combine(dense()?))),
+    ("combine_low", "K_θ, 390 factors on 30 bases, 284 rows", || Ok(combine(low_rank()?))),
+    ("forms", "aᵀK_m a, 20 triangles of 1,000 rows", || Ok(forms(dense()?))),
+    ("forms_low", "aᵀK_m a, 390 factors on 30 bases, 284 rows", || Ok(forms(low_rank()?))),
     ("smo", "SMO, one kernel, 1,000 rows, gap 1e-3", smo),
     ("bound", "level method, LP: 400 kernels, 10 cuts", || level(true)),
     ("nearest", "level method, QP: 400 kernels, 10 cuts", || level(false)),
 ];
 
-fn read() -> Result<Part> {
+fn read() -> Part {
     let (values, ones) = (vec![1.0; 512 << 17], vec![1.0; 4096]);
     let bytes = 8 * values.len() as u64;
     let run = move || {
         black_box(values.par_chunks(1 << 16).map(|c| c.chunks(4096).map(|c| dot(c, &ones)).sum::<f64>()).sum::<f64>());
     };
-    Ok(Part { run: Box::new(run), unit: Unit::Bytes(bytes), parallel: true })
+    Part { run: Box::new(run), unit: Unit::Bytes(bytes), parallel: true }
 }
 
-fn exp() -> Result<Part> {
+fn exp() -> Part {
     let values: Vec<f64> = (0..4096).map(|i| f64::from(i) * 1e-2).collect();
     let mut out = values.clone();
     let run = move || {
@@ -80,7 +83,7 @@ fn exp() -> Result<Part> {
         exp_scaled(-0.5, &mut out);
         black_box(&out);
     };
-    Ok(Part { run: Box::new(run), unit: Unit::Nanoseconds(4096, "number"), parallel: false })
+    Part { run: Box::new(run), unit: Unit::Nanoseconds(4096, "number"), parallel: false }
 }
 
 /// Standard normal columns.
@@ -124,19 +127,19 @@ fn low_rank() -> Result<GramSet> {
     terms(&data, &language::parse(BANK)?.resolve(&data)?, Storage::Auto)
 }
 
-fn combine(grams: GramSet) -> Result<Part> {
+fn combine(grams: GramSet) -> Part {
     let unit = Unit::Bytes(grams.bytes());
     let weights: Vec<f64> = (1..=grams.n_terms()).map(|t| 1.0 / t as f64).collect();
     let run = move || drop(black_box(grams.combine(&weights)));
-    Ok(Part { run: Box::new(run), unit, parallel: true })
+    Part { run: Box::new(run), unit, parallel: true }
 }
 
-fn forms(grams: GramSet) -> Result<Part> {
+fn forms(grams: GramSet) -> Part {
     let unit = Unit::Bytes(grams.bytes());
     let mut rng = Rng::new(8);
     let a: Vec<f64> = (0..grams.n_samples()).map(|_| rng.normal()).collect();
     let run = move || drop(black_box(grams.quad_forms(&a)));
-    Ok(Part { run: Box::new(run), unit, parallel: true })
+    Part { run: Box::new(run), unit, parallel: true }
 }
 
 fn smo() -> Result<Part> {

@@ -19,7 +19,7 @@ use mercer::{
 fn numbers(path: &Path) -> Result<Vec<f64>> {
     match array::read(path)?.swap_remove(0).1.values {
         array::Values::Numbers(values) => Ok(values),
-        _ => Err(Error::param("file", "real numbers", path.display().to_string())),
+        array::Values::Texts(_) => Err(Error::param("file", "real numbers", path.display().to_string())),
     }
 }
 

@@ -42,9 +42,11 @@ pytest: python ## the Python tests
 wheel: $(VENV)/ready ## build an installable wheel into dist/
 	$(IN_VENV) -m maturin build --release --out dist
 
-bench: python ## fits beside scikit-learn's, and fits of growing size, on this machine
-	$(IN_VENV) benchmarks/suite.py
-	$(CARGO) run --release -p mercer --example bench_scale -- 1000,2000,5000,10000
+bench: python ## fits beside other programs', their parts, and fits of growing size, on this machine
+	$(CARGO) build --release -p mercer --example bench_smo --example bench_micro --example bench_scale
+	CARGO_TARGET_DIR="$(TARGET)" $(IN_VENV) benchmarks/suite.py
+	"$(TARGET)/release/examples/bench_micro"
+	"$(TARGET)/release/examples/bench_scale" 1000,2000,5000,10000
 	$(CARGO) build --release
 	$(PYTHON) benchmarks/timing.py "$(TARGET)/release/mercer"
 

@@ -564,3 +564,24 @@ fn nonsense_is_refused_by_name() {
     let loss = TrainSpec { loss: Some(LossName::Logistic), ..spec_of(base, "linear") };
     assert!(mercer::train(&data, &target, None, &loss, &mut Silent).is_err());
 }
+
+/// Above the price at which no row is left with a loss nothing changes, and the first steps of the program lead away from its solution.
+#[test]
+fn programs_are_solved_at_any_price() {
+    for (sides, seed) in [3, 4].into_iter().flat_map(|s| (1..=5).map(move |seed| (s, seed))) {
+        let (data, target, side) = synthetic::polygon(300, sides, 0.0, seed).unwrap();
+        let k = linear(data.features());
+        let y: Vec<f64> = labels(&target).iter().map(|&l| if l == 1 { 1.0 } else { -1.0 }).collect();
+        for c in [1e3, 1e5, 1e7] {
+            let instance = fixed(vec![&k; sides], &y, c);
+            let owner: Vec<usize> = instance.negatives.iter().filter_map(|&i| side[i]).collect();
+            let found = instance.solve(&instance.hard(&owner), None).unwrap();
+            assert!(
+                found.primal - found.dual <= 1e-5 * found.primal,
+                "{sides} {seed} {c}: {} {}",
+                found.primal,
+                found.dual
+            );
+        }
+    }
+}

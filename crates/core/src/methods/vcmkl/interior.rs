@@ -26,6 +26,9 @@ const LOW: f64 = 0.3;
 const LEFT: f64 = 1e-14;
 /// An answer worse than this, or than what was asked for, is sought again without factors.
 const POOR: f64 = 1e-8;
+/// Steps in a row that may be worse than the best while that is poor, and once it is not.
+const PATIENCE: usize = 20;
+const LITTLE_PATIENCE: usize = 5;
 
 /// One rule's variables: its negatives first, then its positives.
 pub(super) struct Block<'a> {
@@ -145,7 +148,8 @@ fn iterate(program: &Program<'_>, accuracy: f64, floor: f64) -> Result<(f64, Sta
         } else {
             worse += 1;
         }
-        if merit <= accuracy || worse > 5 || !merit.is_finite() {
+        let patience = if best.0 > POOR { PATIENCE } else { LITTLE_PATIENCE };
+        if merit <= accuracy || worse > patience || !merit.is_finite() {
             break;
         }
         let Some(next) = program.step(&state, &residual, gap)? else { break };

@@ -19,6 +19,8 @@ const REMAINDER: f64 = 0.25;
 const FINEST: f64 = 5e-14;
 /// Columns taken from a remainder at once hold all but this share of its square: what products of its columns can still tell apart.
 const AT_ONCE: f64 = 1e-11;
+/// Columns that are few for a product.
+const FEW: usize = 32;
 /// Such rounds at most.
 const ROUNDS: usize = 8;
 /// Rows of a factor treated by one task.
@@ -88,12 +90,11 @@ impl Columns {
         let allowed = remainder * remainder * dot(l.data(), l.data());
         let mut coords: Vec<Matrix> = self.blocks.iter().map(|q| take_away(q, &mut left)).collect();
         for _ in 0..ROUNDS {
-            let square = inner(&left, &left);
-            let total: f64 = (0..square.rows()).map(|j| square[(j, j)]).sum();
+            let total = dot(left.data(), left.data());
             if total <= allowed {
                 break;
             }
-            let (pivots, lower) = pivoted(square, allowed.max(AT_ONCE * total), room)?;
+            let (pivots, lower) = pivoted(inner(&left, &left), allowed.max(AT_ONCE * total), room)?;
             room -= pivots.len();
             // Right angles are exact only to the share above, and not towards earlier columns: once more.
             let mut next = times_transposed(&left.select_cols(&pivots), &inverse(&lower));
@@ -103,8 +104,18 @@ impl Columns {
             coords.push(take_away(&next, &mut left));
             self.blocks.push(next);
         }
+        self.merge();
         let coords = if coords.is_empty() { Matrix::zeros(l.cols(), 0) } else { side_by_side(&coords) };
         Some((coords, dot(left.data(), left.data()).sqrt()))
+    }
+
+    /// Blocks of few columns at the end become one: products with many are faster.
+    fn merge(&mut self) {
+        let small = self.blocks.iter().rev().take_while(|b| b.cols() < FEW).count();
+        if small > 1 {
+            let last = self.blocks.split_off(self.blocks.len() - small);
+            self.blocks.push(side_by_side(&last));
+        }
     }
 
     fn into_rows(self) -> Matrix {

@@ -166,7 +166,13 @@ fn stored_terms_act_like_the_normalised_matrix() {
         for (storage, accuracy) in
             [(Storage::Auto, 1e-9), (Storage::LowRank, 1e-9), (Storage::Dense, 1e-12), (Storage::DenseF32, 1e-6)]
         {
-            let options = BuildOptions { normalize, storage, rank_tolerance: 1e-13, budget: Budget { bytes: 1 << 30 } };
+            let options = BuildOptions {
+                normalize,
+                storage,
+                rank_tolerance: 1e-13,
+                budget: Budget { bytes: 1 << 30 },
+                ..BuildOptions::default()
+            };
             let set = GramSet::from_table(&x, &kernels, &options).unwrap();
             let forms = set.quad_forms(&a);
             for (t, spec) in kernels.iter().enumerate() {

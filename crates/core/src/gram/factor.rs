@@ -27,6 +27,8 @@ enum Map {
     Pivots(Vec<usize>),
     /// Exact features of the kernel.
     Monomials,
+    /// Random Fourier features of this seed.
+    Waves(u64),
 }
 
 /// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
@@ -71,22 +73,57 @@ pub enum Basis {
         /// One per feature.
         coef: Vec<f64>,
     },
+    /// ⟨coef, φ(x)⟩ with random Fourier features.
+    Waves {
+        /// One per feature.
+        coef: Vec<f64>,
+        /// Of their frequencies.
+        seed: u64,
+    },
 }
 
 impl Factor {
     /// Pivoted Cholesky (largest residual diagonal first, ties to the lowest index); `None` when the limit is reached or it
     /// can be foreseen. `column(j, out)` writes column j of K.
-    pub fn pivoted(diagonal: &[f64], limit: RankLimit, mut column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+    pub fn pivoted(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+        let all: Vec<usize> = (0..diagonal.len()).collect();
+        Self::pivoted_among(&all, diagonal, limit, column)
+    }
+
+    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln [Williams2001], less what
+    /// lies below the tolerance. Pivots are landmarks. With the share of the trace that it lacks.
+    pub fn landmarks(
+        landmarks: &[usize],
+        diagonal: &[f64],
+        tolerance: f64,
+        column: impl FnMut(usize, &mut [f64]),
+    ) -> Option<(Self, f64)> {
+        let limit = RankLimit { tolerance, max_rank: diagonal.len() };
+        let mut factor = Self::pivoted_among(landmarks, diagonal, limit, column)?;
+        let trace: f64 = diagonal.iter().sum();
+        let lost = std::mem::take(&mut factor.residual);
+        Some((factor, if trace > 0.0 { lost / trace } else { 0.0 }))
+    }
+
+    fn pivoted_among(
+        candidates: &[usize],
+        diagonal: &[f64],
+        limit: RankLimit,
+        mut column: impl FnMut(usize, &mut [f64]),
+    ) -> Option<Self> {
         let n = diagonal.len();
         let trace: f64 = diagonal.iter().sum();
         let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
+        // Below rounding the diagonal holds noise only. A row may keep more than all candidates: then theirs ends earlier, because what is
+        // divided by a tiny pivot is not tiny elsewhere.
+        let floor = if candidates.len() < n { limit.tolerance } else { 0.0 }.max(8.0 * f64::EPSILON) * largest;
         let (mut left, mut pivots) = (diagonal.to_vec(), Vec::new());
         let mut columns: Vec<Vec<f64>> = Vec::new();
         loop {
             let remaining: f64 = left.iter().sum();
-            let best = (0..n).fold(0, |b, i| if left[i] > left[b] { i } else { b });
-            // Below rounding the diagonal holds noise only: go no further.
-            if remaining <= limit.tolerance * trace || left[best] <= 8.0 * f64::EPSILON * largest {
+            let largest = |b: usize, i: usize| if left[i] > left[b] { i } else { b };
+            let Some(best) = candidates.iter().copied().reduce(largest) else { break };
+            if remaining <= limit.tolerance * trace || left[best] <= floor {
                 break;
             }
             let rank = columns.len();
@@ -133,6 +170,11 @@ impl Factor {
     /// From exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
         Self::own(rows, 0.0, Map::Monomials)
+    }
+
+    /// From random Fourier features of this seed, one row per sample.
+    pub fn waves(rows: Matrix, seed: u64) -> Self {
+        Self::own(rows, 0.0, Map::Waves(seed))
     }
 
     /// Memory it takes beside its basis.
@@ -269,7 +311,12 @@ impl Factor {
         let Map::Pivots(pivots) = &self.map else {
             // Features of the normalised kernel are the raw ones over √divisor.
             let root = self.divisor.sqrt();
-            return Extension { basis: Basis::Monomials { coef: w.iter().map(|x| x / root).collect() }, offset };
+            w.iter_mut().for_each(|w| *w /= root);
+            let basis = match self.map {
+                Map::Waves(seed) => Basis::Waves { coef: w, seed },
+                _ => Basis::Monomials { coef: w },
+            };
+            return Extension { basis, offset };
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {

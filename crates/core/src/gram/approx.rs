@@ -146,7 +146,8 @@ impl BuildOptions {
         let n = diagonal.len();
         let rank = self.approx.rank(n);
         let what = || format!("kernel `{name}` as {} of {n} samples", self.approx);
-        self.budget.check(what(), (size_of::<f64>() * n * rank) as u64, "raise the budget, or ask for less")?;
+        // Kernel values at the landmarks stand beside the factor while it is made.
+        self.budget.check(what(), (2 * size_of::<f64>() * n * rank) as u64, "raise the budget, or ask for less")?;
         let exact = raw.features(Wanted::Exact(rank)).map(Factor::monomials);
         let (factor, error) = match (exact, self.approx) {
             (Some(exact), _) => (exact, ApproxError::Trace { relative: 0.0 }),

@@ -412,23 +412,26 @@ impl<'a> Assembly<'a> {
     fn share(&mut self, terms: &[usize], sort: bool) {
         let mut wanted = vec![false; self.built.len()];
         terms.iter().for_each(|&t| wanted[t] = true);
+        // One that has used up its declared rank has a space for itself.
+        let alone = match self.options.approx {
+            Approx::None => usize::MAX,
+            Approx::Nystrom(r) | Approx::Rff(r) => r,
+        };
         let mut factors: Vec<&mut Factor> = Vec::new();
         for (built, _) in self.built.iter_mut().zip(wanted).filter(|(_, w)| *w) {
-            if let Some(Built { term: Stored::Factor(f), .. }) = built {
+            if let Some(Built { term: Stored::Factor(f), .. }) = built
+                && f.rank() < alone
+            {
                 factors.push(f);
             }
         }
         if sort {
             factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
         }
-        // Features drawn at random have nothing in common.
-        if let Approx::Rff(_) = self.options.approx {
-            return;
-        }
         self.bytes -= weight(&factors.iter().map(|f| &**f).collect::<Vec<_>>());
         share(factors, self.options.rank_tolerance);
         let of = |t: &usize| match &self.built[*t] {
-            Some(Built { term: Stored::Factor(f), .. }) => Some(f),
+            Some(Built { term: Stored::Factor(f), .. }) if f.rank() < alone => Some(f),
             _ => None,
         };
         self.bytes += weight(&terms.iter().filter_map(of).collect::<Vec<_>>());

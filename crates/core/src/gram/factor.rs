@@ -8,6 +8,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use rayon::prelude::*;
+
 use super::panel;
 use crate::linalg::{Matrix, axpy, dot};
 
@@ -85,45 +87,17 @@ pub enum Basis {
 impl Factor {
     /// Pivoted Cholesky (largest residual diagonal first, ties to the lowest index); `None` when the limit is reached or it
     /// can be foreseen. `column(j, out)` writes column j of K.
-    pub fn pivoted(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
-        let all: Vec<usize> = (0..diagonal.len()).collect();
-        Self::pivoted_among(&all, diagonal, limit, column)
-    }
-
-    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln [Williams2001], less what
-    /// lies below the tolerance. Pivots are landmarks. With the share of the trace that it lacks.
-    pub fn landmarks(
-        landmarks: &[usize],
-        diagonal: &[f64],
-        tolerance: f64,
-        column: impl FnMut(usize, &mut [f64]),
-    ) -> Option<(Self, f64)> {
-        let limit = RankLimit { tolerance, max_rank: diagonal.len() };
-        let mut factor = Self::pivoted_among(landmarks, diagonal, limit, column)?;
-        let trace: f64 = diagonal.iter().sum();
-        let lost = std::mem::take(&mut factor.residual);
-        Some((factor, if trace > 0.0 { lost / trace } else { 0.0 }))
-    }
-
-    fn pivoted_among(
-        candidates: &[usize],
-        diagonal: &[f64],
-        limit: RankLimit,
-        mut column: impl FnMut(usize, &mut [f64]),
-    ) -> Option<Self> {
+    pub fn pivoted(diagonal: &[f64], limit: RankLimit, mut column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
         let n = diagonal.len();
         let trace: f64 = diagonal.iter().sum();
         let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
-        // Below rounding the diagonal holds noise only. A row may keep more than all candidates: then theirs ends earlier, because what is
-        // divided by a tiny pivot is not tiny elsewhere.
-        let floor = if candidates.len() < n { limit.tolerance } else { 0.0 }.max(8.0 * f64::EPSILON) * largest;
         let (mut left, mut pivots) = (diagonal.to_vec(), Vec::new());
         let mut columns: Vec<Vec<f64>> = Vec::new();
         loop {
             let remaining: f64 = left.iter().sum();
-            let largest = |b: usize, i: usize| if left[i] > left[b] { i } else { b };
-            let Some(best) = candidates.iter().copied().reduce(largest) else { break };
-            if remaining <= limit.tolerance * trace || left[best] <= floor {
+            let best = (0..n).fold(0, |b, i| if left[i] > left[b] { i } else { b });
+            // Below rounding the diagonal holds noise only: go no further.
+            if remaining <= limit.tolerance * trace || left[best] <= 8.0 * f64::EPSILON * largest {
                 break;
             }
             let rank = columns.len();
@@ -160,6 +134,41 @@ impl Factor {
         let rounding = (rank + 1) as f64 * f64::EPSILON * trace;
         let residual = left.iter().sum::<f64>() + rounding;
         Some(Self::own(rows, residual, Map::Pivots(pivots)))
+    }
+
+    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln [Williams2001], by a pivoted Cholesky
+    /// of K_LL, so that landmarks that say nothing new are left out. With the share of the trace that it lacks.
+    pub fn landmarks(
+        landmarks: &[usize],
+        diagonal: &[f64],
+        tolerance: f64,
+        column: impl Fn(usize, &mut [f64]),
+    ) -> Option<(Self, f64)> {
+        let (n, limit) = (diagonal.len(), RankLimit { tolerance, max_rank: landmarks.len() });
+        let own: Vec<f64> = landmarks.iter().map(|&l| diagonal[l]).collect();
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        let inner = Self::pivoted(&own, limit, |j, out| {
+            let mut full = vec![0.0; n];
+            column(landmarks[j], &mut full);
+            out.iter_mut().zip(landmarks).for_each(|(o, &l)| *o = full[l]);
+            columns.push(full);
+        })?;
+        let Map::Pivots(chosen) = &inner.map else { return None };
+        let (triangle, rank) = (inner.basis.select_rows(chosen), chosen.len());
+        let mut rows = Matrix::zeros(n, rank);
+        // Row i solves L_PP f = k(P, x_i), as new rows do.
+        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(64).enumerate().for_each(|(i, f)| {
+            for j in 0..rank {
+                let line = triangle.row(j);
+                f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
+            }
+        });
+        let pivots: Vec<usize> = chosen.iter().map(|&j| landmarks[j]).collect();
+        // To the last bit.
+        pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
+        let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
+        let trace: f64 = diagonal.iter().sum();
+        Some((Self::own(rows, 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
     }
 
     fn own(rows: Matrix, residual: f64, map: Map) -> Self {

@@ -11,7 +11,7 @@ use std::{hint::black_box, time::Instant};
 use mercer::{
     Error, Result,
     data::{Dataset, Rng},
-    gram::{Budget, BuildOptions, GramSet, GramSource, Storage},
+    gram::{Approx, Budget, BuildOptions, GramSet, GramSource, Storage},
     kernels::{KernelSpec, Normalize, language},
     linalg::{Matrix, dot, exp_scaled, threads},
     loss::Hinge,
@@ -95,7 +95,8 @@ fn rows(n: usize, columns: usize) -> Result<Dataset> {
 
 fn terms(data: &Dataset, kernels: &[KernelSpec], storage: Storage) -> Result<GramSet> {
     let budget = Budget { bytes: 8 << 30 };
-    let options = BuildOptions { normalize: Normalize::None, storage, rank_tolerance: 1e-6, budget };
+    let (normalize, approx) = (Normalize::None, Approx::None);
+    let options = BuildOptions { normalize, storage, rank_tolerance: 1e-6, budget, approx, seed: 0 };
     GramSet::from_rows(data.rows(), kernels, &options)
 }
 
@@ -170,7 +171,7 @@ fn level(bound: bool) -> Result<Part> {
         let slope: Vec<f64> = w.iter().zip(&theta).map(|(w, t)| w / (t + 0.01).powi(2)).collect();
         let value: f64 = w.iter().zip(&theta).map(|(w, t)| w / (t + 0.01)).sum();
         upper = upper.min(value);
-        cuts.push(value + dot(&slope, &theta), slope, vec![vec![0.0]]);
+        cuts.push(value + dot(&slope, &theta), slope, vec![vec![0.0]], None);
         let (mu, _) = cuts.bound(&set, &theta, 1e-2 * (upper - lower).min(upper));
         lower = lower.max(cuts.aggregate(&set, &mu).0);
         theta = cuts.nearest(&set, &theta, lower + 0.3 * (upper - lower), 1e-2 * (upper - lower));

@@ -53,6 +53,7 @@ class MKLBase(BaseEstimator):
     n_jobs: int | None = None
     verbose: int = 0
     memory: int | str | None = None
+    approx: str | None = None
 
     def _chooses_v(self) -> bool:
         """Is v left to the fit?"""
@@ -140,6 +141,8 @@ class MKLBase(BaseEstimator):
             "tol": _params.number("tol", self.tol),
             "max_iter": _params.count("max_iter", self.max_iter),
             "memory": _params.memory_bytes(self.memory),
+            "approx": _params.approximation(self.approx),
+            "approx_seed": _params.seed(self.random_state),
         }
 
     def _progress(self) -> Callable[..., None] | None:
@@ -186,6 +189,9 @@ class MKLBase(BaseEstimator):
         ]
         self.warnings_ = info["warnings"]
         self.C_ = info["spec"]["c"]
+        self.__dict__.pop("approximation_error_", None)
+        if info["approximation"]:
+            self.approximation_error_ = _errors(info["approximation"])
 
     def _rows(self, X: Any) -> dict[str, Any]:
         """New rows as the native model takes them, features or kernel values, and the number of threads."""
@@ -349,6 +355,16 @@ def _one_table(support: list[np.ndarray], dual_coef: list[np.ndarray]) -> tuple[
     for line, own, coef in zip(table, support, dual_coef, strict=True):
         line[np.searchsorted(rows, own)] = coef
     return rows, table
+
+
+def _errors(told: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """One array per measure, one entry per kernel; a kernel that is exact has zeros."""
+    pairs = any(one["measure"] == "pairs" for one in told)
+    names = ("rms", "standard_error", "largest") if pairs else ("relative",)
+    return {
+        "trace" if name == "relative" else name: np.array([one.get(name, 0.0) for one in told], dtype=np.float64)
+        for name in names
+    }
 
 
 def _float(value: Any) -> Any:

@@ -87,13 +87,17 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     max_iter : int, default=500
         Outer iterations at most.
     random_state : int, RandomState or None, default=None
-        Of the folds where C or v is "auto"; nothing else here is random.
+        Of the folds where C or v is "auto", and of the landmarks or frequencies of `approx`; nothing else here is random.
     n_jobs : int or None, default=None
         Threads; None is one per core, and a single one inside joblib's workers. The result does not depend on it.
     verbose : int, default=0
         Above 0, a line per iteration.
     memory : int, str or None, default=None
         Memory budget for kernel matrices in bytes, or a text such as "4G" (4·2³⁰); None is half the machine's memory.
+    approx : str or None, default=None
+        What stands in for every kernel, at a fixed rank: "nystrom(r)" with r landmark rows drawn at random (any kernel), or
+        "rff(r)" with r random Fourier features (`rbf`, `laplace`; others only where r exact features suffice). The fit is
+        certified for these kernels, new rows are mapped alike, and `approximation_error_` tells how far off they are.
 
     Attributes
     ----------
@@ -121,6 +125,10 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     trace_ : list of dict
         One record per iteration: iteration, objective, dual, gap, active, seconds; also machine, where machines were
         fitted one by one.
+    approximation_error_ : dict of arrays (M,)
+        Only with `approx`. Landmarks: "trace", the share of each kernel's trace that is lost on the training rows, exactly.
+        Fourier features: "rms", the root mean square of their errors in k(x, z), estimated from 2,000 random pairs of
+        training rows, with its "standard_error", and the "largest" error seen. Both before kernels are scaled.
     warnings_ : list of str
         What else should be known.
     classes_ : array

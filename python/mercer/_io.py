@@ -95,7 +95,7 @@ def labels(names: list[str]) -> np.ndarray:
 
 
 #: Where the core has another word than the constructors.
-_WORDS = {"c": "C", "seed": "random_state"}
+_WORDS = {"c": "C", "seed": "random_state", "approx_seed": "random_state"}
 _VALUES: dict[str, dict[Any, Any]] = {
     "normalize": {"none": None},
     "multi_class": {"one_vs_rest": "ovr", "one_vs_one": "ovo"},
@@ -105,6 +105,7 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "missing": {"refuse": None},
     "indefinite": {"refuse": None},
     "preprocess": {"": None},
+    "approx": {"none": None},
     "objective": {"as_printed": "as-printed"},
 }
 #: A null is a default of ours, unless None is a value users can give.
@@ -119,7 +120,8 @@ def parameters(spec: dict[str, Any]) -> dict[str, Any]:
     told = {key: value for key, value in (spec | spec["method"]).items() if value is not None or key in _OPTIONAL}
     choose = spec.get("choose", {})
     told |= {key: "auto" for key in ("c", "v") if choose.get(key)}
-    plain = {key: value for key, value in told.items() if key not in ("name", "method", "storage", "choose")}
+    left_out = {"name", "method", "storage", "choose"} | ({"approx_seed"} if told.get("approx") == "none" else set())
+    plain = {key: value for key, value in told.items() if key not in left_out}
     return {
         _WORDS.get(key, key): _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
         for key, value in plain.items()

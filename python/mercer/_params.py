@@ -88,6 +88,14 @@ def text(name: str, value: Any) -> str:
     return value or ""
 
 
+def approximation(value: Any) -> str:
+    """What stands in for every kernel: None, ``"nystrom(200)"`` or ``"rff(500)"``."""
+    told = text("approx", value) or "none"
+    if not re.fullmatch(r"\s*(none|(nystrom|rff)\s*\(\s*[0-9]+\s*\))\s*", told):
+        raise ValueError(f'parameter `approx` must be "nystrom(r)", "rff(r)" or None, got {value!r}')
+    return told
+
+
 def memory_bytes(value: Any) -> int | None:
     """A memory budget: None, a number of bytes, or a text such as ``"4G"`` or ``"512MiB"``."""
     if value is None:

@@ -41,7 +41,7 @@ def test_check_estimator(estimator, check):
 def test_constructor_contract(estimator):
     params = estimator.get_params()
     common = {"kernels": "auto", "C": 1.0, "normalize": "multiplicative", "standardize": True, "tol": 1e-3}
-    common |= {"max_iter": 500, "random_state": None, "n_jobs": None, "verbose": 0, "memory": None}
+    common |= {"max_iter": 500, "random_state": None, "n_jobs": None, "verbose": 0, "memory": None, "approx": None}
     common |= {"fit_intercept": True, "group_by": None, "penalties": None}
     assert common.items() <= params.items()
     if estimator.__sklearn_tags__().estimator_type == "classifier":

@@ -7,7 +7,7 @@ use mercer::{
     TrainSpec,
     data::{Missing, Span, csv::TaskHint},
     kernels::{Indefinite, Normalize},
-    methods::{ClassWeight, GateName, GroupBy, LossName, Storage},
+    methods::{Approx, ClassWeight, GateName, GroupBy, LossName, Storage},
     model::Scheme,
 };
 use serde_json::Value;
@@ -152,7 +152,7 @@ pub struct FitArgs {
     /// Folds of the cross-validation: single, C or v left to `auto`, vcmkl with `--rules auto` [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
-    /// Seed of folds, clustering and random starts [default: 0]
+    /// Seed of folds, clustering, random starts, landmarks and frequencies [default: 0]
     #[arg(long, help_heading = "Method")]
     pub seed: Option<u64>,
     /// clmkl, hlmkl: regions that clustering finds [default: 3]
@@ -237,6 +237,9 @@ pub struct FitArgs {
     /// Memory for kernels, e.g. 512M or 4G [default: half the machine's]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Effort")]
     pub memory: Option<u64>,
+    /// What stands in for every kernel, at a fixed rank: `nystrom(R)`, landmark rows; `rff(R)`, random Fourier features (rbf, laplace)
+    #[arg(long, default_value_t = Approx::None, value_name = "HOW", help_heading = "Effort")]
+    pub approx: Approx,
     /// How kernels are stored
     #[arg(long, default_value = "auto", help_heading = "Effort",
         value_parser = named::<Storage>(&["auto", "dense", "dense-f32", "low-rank"]))]
@@ -469,6 +472,7 @@ mod tests {
             ("-C", "10 1e-3 auto"),
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
+            ("--approx", "none nystrom(200) rff(50)"),
             ("--task", "auto classify regress"),
             ("--missing", "refuse zero mean"),
             ("--indefinite", "refuse shift clip flip"),
@@ -481,9 +485,14 @@ mod tests {
                 assert!(parsed.is_ok(), "{flag} {name}: {parsed:?}");
             }
         }
-        for wrong in
-            [["--loss", "hinges"], ["--p", "nan"], ["--p", "-inf"], ["-C", "automatic"], ["--multi-class", "one"]]
-        {
+        for wrong in [
+            ["--loss", "hinges"],
+            ["--approx", "nystrom"],
+            ["--p", "nan"],
+            ["--p", "-inf"],
+            ["-C", "automatic"],
+            ["--multi-class", "one"],
+        ] {
             assert!(Cli::try_parse_from(base.into_iter().chain(wrong)).is_err(), "{wrong:?}");
         }
     }

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use mercer::{
     Model,
+    gram::ApproxError,
     localize::Placement,
     model::{Certificate, Input, Localized, Scheme, Task},
     report::{self, MethodRow, WeightPanel, significant, table},
@@ -45,7 +46,7 @@ pub fn text(model: &Model, all: bool) -> String {
     let row = MethodRow::new(&method(model), model, None);
     let panel = WeightPanel::new(&row.method, model);
     let mut out = format!("{}\n\n", summary(model, &row));
-    out += &weights(&panel, all);
+    out += &weights(&panel, &model.approximation, all);
     if let Some(localized) = &model.localized {
         out += &regions(localized);
     }
@@ -107,11 +108,13 @@ fn summary(model: &Model, row: &MethodRow) -> String {
         ),
         ("storage", format!("{} (budget {})", model.storage.0, size(model.storage.1))),
     ];
-    facts.map(|(label, value)| format!("{label:<10} {value}")).join("\n")
+    let approx = report::approximation(model).map(|told| ("approx", told));
+    let told = facts.into_iter().chain(approx).map(|(label, value)| format!("{label:<10} {value}"));
+    told.collect::<Vec<_>>().join("\n")
 }
 
-/// Weights, largest first; a column per weight vector.
-pub fn weights(panel: &WeightPanel, all: bool) -> String {
+/// Weights, largest first; a column per weight vector, and one for what kernels lost where they stand in for others.
+pub fn weights(panel: &WeightPanel, errors: &[ApproxError], all: bool) -> String {
     let ranked = panel.ranked();
     let total = ranked.len();
     let mut chosen: Vec<usize> = ranked.into_iter().map(|(m, _)| m).collect();
@@ -122,10 +125,12 @@ pub fn weights(panel: &WeightPanel, all: bool) -> String {
     let several = panel.weights.len() > 1;
     let headers: Vec<&str> = std::iter::once("kernel")
         .chain(if several { panel.machines.iter().map(String::as_str).collect() } else { vec!["weight"] })
+        .chain((!errors.is_empty()).then_some("error"))
         .collect();
     let line = |m: usize| {
         let numbers = panel.weights.iter().map(|w| significant(w[m], 4));
-        std::iter::once(panel.kernels[m].clone()).chain(numbers).collect::<Vec<_>>()
+        let error = errors.get(m).map(|e| significant(e.value(), 2));
+        std::iter::once(panel.kernels[m].clone()).chain(numbers).chain(error).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = chosen[..shown].iter().map(|&m| line(m)).collect();
     let mut out = table(&headers, &rows);
@@ -207,6 +212,11 @@ pub fn value(model: &Model, all: bool) -> Value {
             "weights": weights,
         })
     };
+    let told = |kernel: &str, error: &ApproxError| {
+        let mut out = json!(error);
+        out["kernel"] = kernel.into();
+        out
+    };
     let columns = match &model.input {
         Input::Table { columns, .. } => Some(columns),
         Input::Precomputed { .. } => None,
@@ -225,6 +235,7 @@ pub fn value(model: &Model, all: bool) -> Value {
         "seconds": model.seconds,
         "storage": { "kind": model.storage.0, "budget_bytes": model.storage.1 },
         "machines": model.machine_names().into_iter().zip(&model.machines).map(machine).collect::<Vec<_>>(),
+        "approximation": model.kernel_names().iter().zip(&model.approximation).map(|(k, e)| told(k, e)).collect::<Vec<_>>(),
         "warnings": model.warnings,
     })
 }
@@ -292,6 +303,7 @@ mod tests {
             seconds: 0.5,
             version: "0.1.0".into(),
             storage: ("low-rank".into(), 3 << 30),
+            approximation: Vec::new(),
         }
     }
 

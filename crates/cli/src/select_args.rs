@@ -7,7 +7,7 @@ use mercer::{
     TrainSpec,
     data::{Missing, Span, csv::TaskHint},
     kernels::{Indefinite, Normalize},
-    methods::{ClassWeight, LossName},
+    methods::{Approx, ClassWeight, LossName},
     model::Scheme,
 };
 
@@ -95,6 +95,9 @@ pub struct BankArgs {
     /// Memory for the kernels of one fit, e.g. 512M or 4G [default: half the machine's]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Fits")]
     pub memory: Option<u64>,
+    /// What stands in for every kernel, at a fixed rank: `nystrom(R)`, landmark rows; `rff(R)`, random Fourier features (rbf, laplace)
+    #[arg(long, default_value_t = Approx::None, value_name = "HOW", help_heading = "Fits")]
+    pub approx: Approx,
 }
 
 /// How the work is done and told.
@@ -114,7 +117,7 @@ pub struct WorkArgs {
     /// Give up settings that are so far below the best after a fold [default: never]
     #[arg(long, value_parser = positive, value_name = "MARGIN")]
     pub abandon: Option<f64>,
-    /// Seed of splits and folds
+    /// Seed of splits, folds, landmarks and frequencies
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Keep finished runs in this file and go on from it [default: one in the temporary folder, removed at the end]

@@ -84,7 +84,13 @@ fn stored_string_terms_act_like_the_normalised_matrix_on_old_and_new_rows() {
         for (storage, accuracy) in
             [(Storage::Auto, 1e-9), (Storage::LowRank, 1e-9), (Storage::Dense, 1e-12), (Storage::DenseF32, 1e-6)]
         {
-            let options = BuildOptions { normalize, storage, rank_tolerance: 1e-13, budget: Budget { bytes: 1 << 30 } };
+            let options = BuildOptions {
+                normalize,
+                storage,
+                rank_tolerance: 1e-13,
+                budget: Budget { bytes: 1 << 30 },
+                ..BuildOptions::default()
+            };
             let set = GramSet::from_rows(train.rows(), &kernels, &options).unwrap();
             for (t, k) in own.iter().enumerate() {
                 let size = k.data().iter().fold(0.0f64, |m, v| m.max(v.abs()));

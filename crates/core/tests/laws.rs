@@ -2,7 +2,7 @@
 
 use mercer::{
     data::{Dataset, Rng},
-    gram::{Budget, BuildOptions, Gram, GramSet, GramSource, Storage},
+    gram::{Approx, Budget, BuildOptions, Gram, GramSet, GramSource, Storage},
     kernels::{KernelSpec, Normalize, Normalizer, language},
     linalg::{Matrix, dot},
 };
@@ -166,7 +166,13 @@ fn stored_terms_act_like_the_normalised_matrix() {
         for (storage, accuracy) in
             [(Storage::Auto, 1e-9), (Storage::LowRank, 1e-9), (Storage::Dense, 1e-12), (Storage::DenseF32, 1e-6)]
         {
-            let options = BuildOptions { normalize, storage, rank_tolerance: 1e-13, budget: Budget { bytes: 1 << 30 } };
+            let options = BuildOptions {
+                normalize,
+                storage,
+                rank_tolerance: 1e-13,
+                budget: Budget { bytes: 1 << 30 },
+                ..BuildOptions::default()
+            };
             let set = GramSet::from_table(&x, &kernels, &options).unwrap();
             let forms = set.quad_forms(&a);
             for (t, spec) in kernels.iter().enumerate() {
@@ -213,7 +219,8 @@ fn factors_beyond_half_of_the_budget_lie_in_files_and_act_the_same() {
     let single: Vec<KernelSpec> = kernels.into_iter().filter(|k| k.columns.len() == 1).collect();
     let build = |bytes: u64| {
         let (normalize, storage) = (Normalize::Trace, Storage::LowRank);
-        let options = BuildOptions { normalize, storage, rank_tolerance: 1e-10, budget: Budget { bytes } };
+        let (approx, seed, budget) = (Approx::None, 0, Budget { bytes });
+        let options = BuildOptions { normalize, storage, rank_tolerance: 1e-10, budget, approx, seed };
         GramSet::from_table(&x, &single, &options).unwrap()
     };
     let resident = build(1 << 30);
@@ -249,6 +256,8 @@ fn sums_in_every_form_agree() {
         storage: Storage::Auto,
         rank_tolerance: 1e-12,
         budget: Budget { bytes: 1 << 30 },
+        approx: Approx::None,
+        seed: 0,
     };
     let set = GramSet::from_table(&x, &kernels, &options).unwrap();
     let factors = (0..kernels.len()).filter(|&t| set.factor(t).is_some()).count();

@@ -467,7 +467,13 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
     let specs = language::parse("rbf(0.3|1) on all, each").unwrap().resolve(&x).unwrap();
     let build = |storage, rank_tolerance| {
         let budget = Budget { bytes: 1 << 30 };
-        let options = BuildOptions { normalize: Normalize::Multiplicative, storage, rank_tolerance, budget };
+        let options = BuildOptions {
+            normalize: Normalize::Multiplicative,
+            storage,
+            rank_tolerance,
+            budget,
+            ..BuildOptions::default()
+        };
         GramSet::from_table(x.features(), &specs, &options).unwrap()
     };
     let Target::Classes { labels, .. } = &y else { panic!() };

@@ -4,7 +4,7 @@
 use mercer::{
     data::{Rng, Rows, Sequences, Sparse},
     gram::Basis,
-    kernels::{Alphabet, Function, KernelSpec, Monomials, Normalize, Points, Scoring, Text},
+    kernels::{Alphabet, Frequencies, Function, KernelSpec, Monomials, Normalize, Points, Scoring, Text, Waves},
     linalg::{Matrix, dot, threads},
     model::{Expansion, Predictor},
 };
@@ -61,6 +61,8 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
             let map = Monomials::of(kernel.function, kernel.columns.len(), 100);
             let basis = if let Some(map) = map.filter(|_| (t + m).is_multiple_of(2)) {
                 Basis::Monomials { coef: (0..map.len()).map(|_| rng.normal()).collect() }
+            } else if kernel.function.spectrum().is_some() && (t + m).is_multiple_of(2) {
+                Basis::Waves { coef: (0..12).map(|_| rng.normal()).collect(), seed: 5 }
             } else {
                 // Pivots of a factor come in any order.
                 let index: Vec<usize> = (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
@@ -99,6 +101,13 @@ fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &R
                         let mut features = vec![0.0; map.len()];
                         map.map(own.numbers().unwrap().row(0), &mut features);
                         dot(&features, coef)
+                    }
+                    Basis::Waves { coef, seed } => {
+                        let (law, _) = kernel.function.spectrum().unwrap();
+                        let drawn = Frequencies::draw(law, *seed, &kernel.columns, coef.len() / 2);
+                        let all: Vec<usize> = (0..kernel.columns.len()).collect();
+                        let map = Waves::new(kernel.function, &drawn, &all).unwrap();
+                        dot(map.map_rows(&own.numbers().unwrap()).row(0), coef)
                     }
                 };
                 let square = own.diagonal()[0];

@@ -50,8 +50,13 @@ fn the_20_weighted_degree_kernels_of_2200_splice_sites_are_built_in_no_time() {
     let kernels = language::parse("wd(1..20)").unwrap().resolve(&x).unwrap();
     assert_eq!((x.len(), kernels.len(), kernels[19].name.as_str()), (2200, 20, "wd(20, dna) on sequence"));
     let budget = Budget { bytes: 4 << 30 };
-    let options =
-        BuildOptions { normalize: Normalize::Multiplicative, storage: Storage::Auto, rank_tolerance: 1e-10, budget };
+    let options = BuildOptions {
+        normalize: Normalize::Multiplicative,
+        storage: Storage::Auto,
+        rank_tolerance: 1e-10,
+        budget,
+        ..BuildOptions::default()
+    };
     let began = Instant::now();
     let grams = GramSet::from_rows(x.rows(), &kernels, &options).unwrap();
     let seconds = began.elapsed().as_secs_f64();

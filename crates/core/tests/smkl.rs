@@ -252,7 +252,13 @@ fn hinge_problem(n: usize, seed: u64, kernels: &str) -> (Vec<f64>, GramSet) {
     let (x, y) = synthetic::toy1(n, seed);
     let Target::Classes { labels, .. } = &y else { panic!() };
     let budget = Budget { bytes: 1 << 30 };
-    let options = BuildOptions { normalize: Normalize::Trace, storage: Storage::Dense, rank_tolerance: 1e-14, budget };
+    let options = BuildOptions {
+        normalize: Normalize::Trace,
+        storage: Storage::Dense,
+        rank_tolerance: 1e-14,
+        budget,
+        ..BuildOptions::default()
+    };
     let specs = language::parse(kernels).unwrap().resolve(&x).unwrap();
     (
         labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect(),
@@ -351,8 +357,13 @@ fn a_factor_on_a_norm_is_a_factor_on_the_kernel() {
         let data = stack(&blocks.iter().zip(&eta).map(scale).collect::<Vec<_>>());
         let names: Vec<String> = (0..4).map(|k| format!("k{k}")).collect();
         let budget = Budget { bytes: 1 << 30 };
-        let options =
-            BuildOptions { normalize: Normalize::None, storage: Storage::Dense, rank_tolerance: 1e-14, budget };
+        let options = BuildOptions {
+            normalize: Normalize::None,
+            storage: Storage::Dense,
+            rank_tolerance: 1e-14,
+            budget,
+            ..BuildOptions::default()
+        };
         GramSet::from_stack(Stack { rows: 40, cols: 40, terms: 4, data: &data }, &names, &options).unwrap()
     };
     let gl = Penalty::parse("gl", 1e-4).unwrap();

@@ -215,6 +215,7 @@ impl Model {
             "version": model.version,
             "storage": model.storage.0,
             "memory_budget": model.storage.1,
+            "approximation": model.approximation,
             "certificate": model.certificate(),
             "shared": model.shared.is_some(),
             "machine_names": model.machine_names(),

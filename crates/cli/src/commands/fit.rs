@@ -7,7 +7,7 @@ use mercer::{
     data::{Dataset, Span, Target, csv::TaskHint, steps::Steps},
     kernels::language,
     linalg::threads,
-    methods::{Choices, GroupBy, MethodSpec, Prepared, Source},
+    methods::{Approx, Choices, GroupBy, MethodSpec, Prepared, Source},
     metrics::Metric,
     report::{self, AlignmentPanel, MethodRow, ReportData, Score, WeightPanel},
     select::{Comparison, Contender, Grid, Journal, Protocol, Splitting, compare},
@@ -88,6 +88,8 @@ impl TryFrom<FitArgs> for Plan {
             class_weight: args.class_weight.unwrap_or_default(),
             tol: args.tol,
             max_iter: args.max_iter,
+            approx: args.approx,
+            approx_seed: args.seed.unwrap_or(0),
             storage: args.storage,
             memory: args.memory,
             ..TrainSpec::default()
@@ -158,8 +160,14 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         ("n_init", args.n_init.map(Value::from)),
     ];
     let Choices { c, v, .. } = choices(args);
+    let drawn = args.approx != Approx::None;
     for (key, value) in given.into_iter().filter_map(|(key, value)| value.map(|v| (key, v))) {
-        if spec.get(key).is_none() && (c || v) && ["folds", "seed"].contains(&key) {
+        let elsewhere = match key {
+            "folds" => c || v,
+            "seed" => c || v || drawn,
+            _ => false,
+        };
+        if spec.get(key).is_none() && elsewhere {
             continue;
         }
         // `l1` and `l2` are `lp` with p said already, `hlmkl` is `clmkl` with its evenness.
@@ -280,12 +288,16 @@ impl Plan {
             title: format!("mercer: {key} from {}", self.data.file_name().unwrap_or_default().display()),
             command: output::command_line(),
             version: model.version.clone(),
-            data: vec![
-                ("file".into(), self.data.display().to_string()),
-                ("rows".into(), data.len().to_string()),
-                ("columns".into(), data.columns().len().to_string()),
-                ("target".into(), key.to_string()),
-            ],
+            data: [
+                ("file", Some(self.data.display().to_string())),
+                ("rows", Some(data.len().to_string())),
+                ("columns", Some(data.columns().len().to_string())),
+                ("target", Some(key.to_string())),
+                ("kernels as", report::approximation(model)),
+            ]
+            .into_iter()
+            .filter_map(|(label, value)| Some((label.into(), value?)))
+            .collect(),
             methods: vec![MethodRow::new(&method, model, Some(score))],
             weights: vec![WeightPanel::new(&method, model)],
             traces: report::trace_lines(&method, model),

@@ -29,7 +29,7 @@ pub struct Loaded {
 }
 
 /// Reads the data and makes the request that all fits share.
-pub fn load(args: &DataArgs, bank: &BankArgs) -> Result<Loaded> {
+pub fn load(args: &DataArgs, bank: &BankArgs, seed: u64) -> Result<Loaded> {
     bank.kernels.as_deref().map_or(Ok(()), |k| language::parse(k).map(|_| ()))?;
     Steps::parse(&bank.preprocess)?;
     let table = super::read(&args.data, args.rows, &args.gram)?;
@@ -59,6 +59,8 @@ pub fn load(args: &DataArgs, bank: &BankArgs) -> Result<Loaded> {
         tol: bank.tol,
         max_iter: bank.max_iter,
         memory: bank.memory,
+        approx: bank.approx,
+        approx_seed: seed,
         ..TrainSpec::default()
     };
     spec.check()?;

@@ -23,7 +23,7 @@ pub fn run(args: &TuneArgs) -> Result<Exit> {
     }
     let method = MethodSpec::named(&args.method)?;
     let grid = Grid::parse(&args.grid, &method)?;
-    let loaded = select::load(&args.data, &args.bank)?;
+    let loaded = select::load(&args.data, &args.bank, args.work.seed)?;
     let spec = TrainSpec { method, ..loaded.spec.clone() };
     let contender = Contender { label: args.method.clone(), spec, grid };
     let plain = Splitting::Folds { folds: args.folds, repeats: args.repeats };

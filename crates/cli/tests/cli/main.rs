@@ -66,7 +66,7 @@ fn help_names_every_command_and_option() {
     assert!(help.contains("Exit codes: 0 done; 1 tolerance not reached"));
     let help = folder.run("fit --help").exits(0).out;
     let options = "target method kernels v p solver penalty eps folds seed loss multi-class shared-weights no-intercept group-by penalties \
-                   epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory storage threads time-limit report report-folds strict json quiet verbose output";
+                   epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory approx storage threads time-limit report report-folds strict json quiet verbose output";
     for option in options.split_whitespace() {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }
@@ -245,6 +245,35 @@ fn kernels_share_weights_and_have_penalties() {
     folder.run("verify m.mercer train.csv --target class").exits(0);
     fit("--kernels 'linear on each' --penalties 1,2").refuses_in_one_line("penalties");
     fit("--kernels 'linear on each' --method single --group-by scope").refuses_in_one_line("group_by");
+}
+
+#[test]
+fn approximations_are_declared_told_and_verified() {
+    let folder = Folder::new("approx");
+    circle_fit(&folder);
+    for (approx, told, measure) in [
+        ("nystrom(10)", "nystrom(10): relative trace lost", "trace"),
+        ("rff(50)", "rff(50): root mean square error of k(x, z)", "pairs"),
+    ] {
+        let fit = format!("fit train.csv --target class -C 10 {BANK} --approx '{approx}' --seed 4 -o a.mercer");
+        let text = folder.run(&format!("{fit} --report a.html --report-folds 0")).exits(0).out;
+        assert!(text.contains(&format!("approx     {told}")) && text.contains("  error\n"), "{text}");
+        assert!(fs::read_to_string(folder.0.join("a.html")).unwrap().contains(told));
+        let shown = folder.run("inspect a.mercer --json").exits(0).json();
+        let errors = shown["approximation"].as_array().unwrap();
+        assert_eq!(errors.len(), 20);
+        assert!(errors.iter().any(|e| e["measure"] == measure), "{errors:?}");
+        assert_eq!((&shown["spec"]["approx"], &shown["spec"]["approx_seed"]), (&approx.into(), &4.into()));
+        folder.run("verify a.mercer train.csv --target class").exits(0);
+        folder.run("predict a.mercer test.csv").exits(0);
+    }
+    for (wrong, said) in [("nystrom(0)", "at least 1"), ("rff(3)", "even"), ("nystrom", "nystrom(r) or rff(r)")] {
+        let run = folder.run(&format!("fit train.csv --target class --approx '{wrong}'")).exits(2);
+        assert!(run.err.contains(said), "{}", run.err);
+    }
+    folder
+        .run("tune train.csv --target class --kernels 'rbf(1)' --approx 'nystrom(10)' --grid 'C=1|10' --folds 2")
+        .exits(0);
 }
 
 #[test]

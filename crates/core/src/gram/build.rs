@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Factor, Gram, GramSet, Stack, check,
+    Approx, ApproxError, Factor, Gram, GramSet, Stack, check,
     factor::RankLimit,
     impute::{Imputation, Imputed},
     packed::Packed,
@@ -16,7 +16,10 @@ use super::{
 use crate::{
     Error, Result,
     data::{Dataset, Missing, Rows, source::machine_memory},
-    kernels::{Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points, Together},
+    kernels::{
+        Frequencies, Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points,
+        Together, Waves,
+    },
     linalg::Matrix,
 };
 
@@ -73,6 +76,26 @@ pub struct BuildOptions {
     pub rank_tolerance: f64,
     /// Limit.
     pub budget: Budget,
+    /// What stands in for every kernel.
+    pub approx: Approx,
+    /// Of its landmarks or frequencies.
+    pub seed: u64,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        let (normalize, storage, approx) = (Normalize::default(), Storage::Auto, Approx::None);
+        Self { normalize, storage, rank_tolerance: 1e-10, budget: Budget::new(None), approx, seed: 0 }
+    }
+}
+
+/// Features of a kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    /// Exact ones, where there are at most so many.
+    Exact(usize),
+    /// Random ones: as many cosines, as many sines, and the seed.
+    Waves(usize, u64),
 }
 
 /// Raw kernel values of one kernel on the training rows.
@@ -80,8 +103,14 @@ pub(super) trait Raw: Sync {
     fn diagonal(&self) -> Vec<f64>;
     /// Entries (0..out.len(), j) of K.
     fn head_of_column(&self, j: usize, out: &mut [f64]);
-    /// Exact features, where there are at most `max` of them.
-    fn features(&self, _max: usize) -> Option<Matrix> {
+    /// Entry (i, j) of K.
+    fn value(&self, i: usize, j: usize) -> f64 {
+        let mut head = vec![0.0; i.min(j) + 1];
+        self.head_of_column(i.max(j), &mut head);
+        head[i.min(j)]
+    }
+    /// Features, where there are any of the kind.
+    fn features(&self, _wanted: Wanted) -> Option<Matrix> {
         None
     }
     /// Can the rank be expected to stay below `max`?
@@ -94,6 +123,7 @@ pub(super) trait Raw: Sync {
 struct Computed<'a> {
     function: Function,
     pair: Pair,
+    columns: &'a [usize],
     x: &'a Numeric,
     pairs: Option<&'a Gram>,
 }
@@ -113,8 +143,24 @@ impl Raw for Computed<'_> {
         self.function.finish(out);
     }
 
-    fn features(&self, max: usize) -> Option<Matrix> {
-        Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(&self.x.to_dense()))
+    fn value(&self, i: usize, j: usize) -> f64 {
+        let mut value = [self.x.pair(self.pair, i, self.x, j)];
+        self.function.finish(&mut value);
+        value[0]
+    }
+
+    fn features(&self, wanted: Wanted) -> Option<Matrix> {
+        match wanted {
+            Wanted::Exact(max) => {
+                Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(&self.x.to_dense()))
+            }
+            Wanted::Waves(count, seed) => {
+                let (law, _) = self.function.spectrum()?;
+                let drawn = Frequencies::draw(law, seed, self.columns, count);
+                let all: Vec<usize> = (0..self.columns.len()).collect();
+                Waves::new(self.function, &drawn, &all).map(|w| w.map_rows(&self.x.to_dense()))
+            }
+        }
     }
 }
 
@@ -146,9 +192,9 @@ impl Raw for Matrix {
 }
 
 /// Raw values under spherical normalisation.
-struct OnSphere<'a> {
-    raw: &'a dyn Raw,
-    roots: &'a [f64],
+pub(super) struct OnSphere<'a> {
+    pub raw: &'a dyn Raw,
+    pub roots: &'a [f64],
 }
 
 impl Raw for OnSphere<'_> {
@@ -161,8 +207,8 @@ impl Raw for OnSphere<'_> {
         out.iter_mut().zip(self.roots).for_each(|(o, r)| *o /= r * self.roots[j]);
     }
 
-    fn features(&self, max: usize) -> Option<Matrix> {
-        let mut rows = self.raw.features(max)?;
+    fn features(&self, wanted: Wanted) -> Option<Matrix> {
+        let mut rows = self.raw.features(wanted)?;
         for (i, r) in self.roots.iter().enumerate() {
             rows.row_mut(i).iter_mut().for_each(|x| *x /= r);
         }
@@ -175,6 +221,7 @@ pub(super) struct Built {
     term: Stored,
     normalizer: Normalizer,
     roots: Vec<f64>,
+    error: Option<ApproxError>,
 }
 
 impl BuildOptions {
@@ -191,6 +238,9 @@ impl BuildOptions {
 
     /// The term as a factor, or `None` where that does not pay.
     fn factor(&self, raw: &dyn Raw, name: &str) -> Result<Option<Built>> {
+        if self.approx != Approx::None {
+            return self.stand_in(raw, name).map(Some);
+        }
         if !self.may_factor() {
             return Ok(None);
         }
@@ -201,19 +251,35 @@ impl BuildOptions {
         let wrapped = OnSphere { raw, roots: &roots };
         let raw = if roots.is_empty() { raw } else { &wrapped };
         let limit = self.rank_limit(diagonal.len());
-        let found = raw.features(limit.max_rank).map(Factor::monomials);
+        let found = raw.features(Wanted::Exact(limit.max_rank)).map(Factor::monomials);
         let found = found.or_else(|| {
             let reduced = if roots.is_empty() { diagonal.clone() } else { raw.diagonal() };
             Factor::pivoted(&reduced, limit, |j, out| raw.head_of_column(j, out))
         });
-        let Some(mut factor) = found else { return Ok(None) };
-        let normalizer = Normalizer::fit(self.normalize, name, &diagonal, || factor.row_sums())?;
+        let Some(factor) = found else { return Ok(None) };
+        self.normalized(factor, name, &diagonal, roots, None).map(Some)
+    }
+
+    /// The term of a raw factor whose diagonal is `diagonal`.
+    pub(super) fn normalized(
+        &self,
+        mut factor: Factor,
+        name: &str,
+        diagonal: &[f64],
+        roots: Vec<f64>,
+        error: Option<ApproxError>,
+    ) -> Result<Built> {
+        let normalizer = match self.normalize {
+            // Its diagonal was looked at before.
+            Normalize::Spherical => Normalizer::Spherical,
+            other => Normalizer::fit(other, name, diagonal, || factor.row_sums())?,
+        };
         match &normalizer {
             Normalizer::Scale { divisor } => factor.scale(*divisor),
             Normalizer::Spherical => {}
             Normalizer::Center { .. } => factor.center(),
         }
-        Ok(Some(Built { term: Stored::Factor(factor), normalizer, roots }))
+        Ok(Built { term: Stored::Factor(factor), normalizer, roots, error })
     }
 
     /// The term as a packed triangle, whose raw values may be at hand.
@@ -238,11 +304,11 @@ impl BuildOptions {
             }),
         }
         let term = if single { Stored::DenseF32(k.narrow()) } else { Stored::Dense(k) };
-        Ok(Built { term, normalizer, roots })
+        Ok(Built { term, normalizer, roots, error: None })
     }
 
     /// √k(x_i, x_i) where normalisation is spherical (else empty), and the raw diagonal.
-    fn sphere(&self, raw: &dyn Raw, name: &str) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub(super) fn sphere(&self, raw: &dyn Raw, name: &str) -> Result<(Vec<f64>, Vec<f64>)> {
         let diagonal = raw.diagonal();
         if self.normalize != Normalize::Spherical {
             return Ok((Vec::new(), diagonal));
@@ -291,6 +357,7 @@ impl<'a> Assembly<'a> {
 
     /// A ready-made matrix, checked and where asked for repaired.
     fn add_ready(&mut self, t: usize, name: &str, k: Matrix, how: Indefinite) -> Result<()> {
+        self.options.refuse_ready_made()?;
         check::symmetric(&k, name)?;
         let k = match repair(&k, name, how)? {
             None => k,
@@ -361,12 +428,17 @@ impl<'a> Assembly<'a> {
     fn share(&mut self, terms: &[usize], sort: bool) -> Result<()> {
         let before = self.bytes;
         let tolerance = self.options.rank_tolerance;
+        // One that has used up its declared rank has a space for itself.
+        let alone = match self.options.approx {
+            Approx::None => usize::MAX,
+            Approx::Nystrom(r) | Approx::Rff(r) => r,
+        };
         let mut factors = self.factors(terms);
         if sort {
             factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
         }
         let others = before - weight_of(&factors);
-        share(factors, tolerance);
+        share(factors.into_iter().filter(|f| f.rank() < alone).collect(), tolerance);
         if others + weight_of(&self.factors(terms)) > self.options.budget.bytes / 2 {
             panel::to_files(self.factors(terms))?;
         }
@@ -383,11 +455,13 @@ impl<'a> Assembly<'a> {
             maps: self.maps,
             imputations: self.imputations,
             notes: self.notes,
+            errors: Vec::new(),
         };
         for built in self.built.into_iter().flatten() {
             set.terms.push(built.term);
             set.normalizers.push(built.normalizer);
             set.roots.push(built.roots);
+            set.errors.extend(built.error);
         }
         set
     }
@@ -487,12 +561,20 @@ impl GramSet {
                     members.iter().copied().filter(|&t| kernels[t].function.pair() == Some(pair)).collect();
                 // One column is cheaper to recompute than to look up; a table must leave room for the terms.
                 let table_bytes = 8 * (n as u64) * (n as u64);
-                let worth =
-                    columns.len() > 1 && of_pair.len() > 1 && assembly.bytes + 2 * table_bytes <= options.budget.bytes;
+                let worth = columns.len() > 1
+                    && of_pair.len() > 1
+                    && options.approx == Approx::None
+                    && assembly.bytes + 2 * table_bytes <= options.budget.bytes;
                 let table = worth.then(|| pair_table(pair, &scope));
                 let raws: Vec<Computed<'_>> = of_pair
                     .iter()
-                    .map(|&t| Computed { function: kernels[t].function, pair, x: &scope, pairs: table.as_ref() })
+                    .map(|&t| Computed {
+                        function: kernels[t].function,
+                        pair,
+                        columns,
+                        x: &scope,
+                        pairs: table.as_ref(),
+                    })
                     .collect();
                 let batch: Vec<(usize, &str, &dyn Raw)> =
                     of_pair.iter().zip(&raws).map(|(&t, r)| (t, kernels[t].name.as_str(), r as &dyn Raw)).collect();
@@ -528,6 +610,7 @@ impl GramSet {
 
     /// Ready-made Gram matrices, checked: square, finite, symmetric, positive semidefinite.
     pub fn from_stack(stack: Stack<'_>, names: &[String], options: &BuildOptions) -> Result<Self> {
+        options.refuse_ready_made()?;
         let n = stack.rows;
         let mut assembly = Assembly::new(options, n, stack.terms);
         let at_once = (BATCH_BYTES / (8 * n * n).max(1)).clamp(LINE, 8 * LINE);

@@ -8,6 +8,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use rayon::prelude::*;
+
 use super::panel;
 use crate::linalg::{Matrix, axpy, dot};
 
@@ -27,6 +29,8 @@ enum Map {
     Pivots(Vec<usize>),
     /// Exact features of the kernel.
     Monomials,
+    /// Random Fourier features of this seed.
+    Waves(u64),
 }
 
 /// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
@@ -72,6 +76,13 @@ pub enum Basis {
     Monomials {
         /// One per feature.
         coef: Vec<f64>,
+    },
+    /// ⟨coef, φ(x)⟩ with random Fourier features.
+    Waves {
+        /// One per feature.
+        coef: Vec<f64>,
+        /// Of their frequencies.
+        seed: u64,
     },
 }
 
@@ -127,6 +138,41 @@ impl Factor {
         Some(Self::own(rows, residual, Map::Pivots(pivots)))
     }
 
+    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln [Williams2001], by a pivoted Cholesky
+    /// of K_LL, so that landmarks that say nothing new are left out. With the share of the trace that it lacks.
+    pub fn landmarks(
+        landmarks: &[usize],
+        diagonal: &[f64],
+        tolerance: f64,
+        column: impl Fn(usize, &mut [f64]),
+    ) -> Option<(Self, f64)> {
+        let (n, limit) = (diagonal.len(), RankLimit { tolerance, max_rank: landmarks.len() });
+        let own: Vec<f64> = landmarks.iter().map(|&l| diagonal[l]).collect();
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        let inner = Self::pivoted(&own, limit, |j, out| {
+            let mut full = vec![0.0; n];
+            column(landmarks[j], &mut full);
+            out.iter_mut().zip(landmarks).for_each(|(o, &l)| *o = full[l]);
+            columns.push(full);
+        })?;
+        let Map::Pivots(chosen) = &inner.map else { return None };
+        let (triangle, rank) = (inner.basis.select_rows(chosen), chosen.len());
+        let mut rows = Matrix::zeros(n, rank);
+        // Row i solves L_PP f = k(P, x_i), as new rows do.
+        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(64).enumerate().for_each(|(i, f)| {
+            for j in 0..rank {
+                let line = triangle.row(j);
+                f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
+            }
+        });
+        let pivots: Vec<usize> = chosen.iter().map(|&j| landmarks[j]).collect();
+        // To the last bit.
+        pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
+        let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
+        let trace: f64 = diagonal.iter().sum();
+        Some((Self::own(rows, 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
+    }
+
     fn own(rows: Matrix, residual: f64, map: Map) -> Self {
         let (basis, coords, pivot_rows) = (Arc::new(rows), None, None);
         Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None }
@@ -135,6 +181,11 @@ impl Factor {
     /// From exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
         Self::own(rows, 0.0, Map::Monomials)
+    }
+
+    /// From random Fourier features of this seed, one row per sample.
+    pub fn waves(rows: Matrix, seed: u64) -> Self {
+        Self::own(rows, 0.0, Map::Waves(seed))
     }
 
     /// Memory it takes beside its basis.
@@ -280,7 +331,12 @@ impl Factor {
         let Map::Pivots(pivots) = &self.map else {
             // Features of the normalised kernel are the raw ones over √divisor.
             let root = self.divisor.sqrt();
-            return Extension { basis: Basis::Monomials { coef: w.iter().map(|x| x / root).collect() }, offset };
+            w.iter_mut().for_each(|w| *w /= root);
+            let basis = match self.map {
+                Map::Waves(seed) => Basis::Waves { coef: w, seed },
+                _ => Basis::Monomials { coef: w },
+            };
+            return Extension { basis, offset };
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::build::Raw;
+use super::build::{Raw, Wanted};
 use crate::{
     data::Missing,
     linalg::{Matrix, axpy},
@@ -80,8 +80,8 @@ impl Raw for Imputed<'_> {
         rows.filter(|&i| self.own.absent[i]).for_each(|i| out[i] = self.means[j]);
     }
 
-    fn features(&self, max: usize) -> Option<Matrix> {
-        let mut rows = self.raw.features(max)?;
+    fn features(&self, wanted: Wanted) -> Option<Matrix> {
+        let mut rows = self.raw.features(wanted)?;
         let mut stand_in = vec![0.0; rows.cols()];
         if self.own.missing == Missing::Mean {
             let present: Vec<usize> = (0..rows.rows()).filter(|&i| !self.own.absent[i]).collect();

@@ -4,6 +4,7 @@
 //! which. A new backend implements [`GramSource`] and serves every method.
 
 mod alignment;
+mod approx;
 mod build;
 mod check;
 mod factor;
@@ -19,6 +20,7 @@ mod subset;
 
 pub use crate::error::human_bytes;
 pub use alignment::{centred_norms, centred_products, target_products};
+pub use approx::{Approx, ApproxError};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
 pub(crate) use factor::RankLimit;
 pub use factor::{Basis, Extension, Factor};

@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::{
-    Basis, Extension, Factor, Gram, GramSource, Near, combine_each, impute::Imputation, packed::Packed, panel,
+    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, combine_each, impute::Imputation, packed::Packed,
+    panel,
 };
 use crate::{
     data::Missing,
@@ -36,12 +37,19 @@ pub struct GramSet {
     pub(super) imputations: Vec<Option<Imputation>>,
     /// Things the user should know, in plain words.
     pub(super) notes: Vec<String>,
+    /// Where terms stand in for kernels, how far off they are.
+    pub(super) errors: Vec<ApproxError>,
 }
 
 impl GramSet {
     /// What was done to the kernels that nobody asked for, in plain words.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// How far each term is from the kernel that it stands in for; empty where kernels are as they are.
+    pub fn approximation(&self) -> &[ApproxError] {
+        &self.errors
     }
 
     /// The varying part of Σ_i a_i k_t(x_i, ·) for a new row that lacks what the term reads; `offset` is that of its extension.

@@ -10,6 +10,7 @@ mod function;
 mod normalize;
 mod points;
 mod strings;
+mod waves;
 
 pub use directions::Directions;
 pub use features::Monomials;
@@ -17,6 +18,7 @@ pub use function::Pair;
 pub use normalize::Normalizer;
 pub use points::{Numeric, Points, Together};
 pub use strings::{Alphabet, MAX_SHIFT, MAX_WORD, Scoring, Text};
+pub use waves::{Frequencies, Law, Waves};
 
 /// A kernel function of two feature vectors, or of two sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -333,7 +333,13 @@ mod tests {
         let (x, y) = synthetic::toy1(n, 4);
         let specs = language::parse(kernels).unwrap().resolve(&x).unwrap();
         let budget = Budget { bytes: 1 << 30 };
-        let options = BuildOptions { normalize: Normalize::Multiplicative, storage, rank_tolerance: 1e-13, budget };
+        let options = BuildOptions {
+            normalize: Normalize::Multiplicative,
+            storage,
+            rank_tolerance: 1e-13,
+            budget,
+            ..BuildOptions::default()
+        };
         let Target::Classes { labels, .. } = y else { panic!("classes") };
         let signs = labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect();
         (GramSet::from_table(x.features(), &specs, &options).unwrap(), signs)

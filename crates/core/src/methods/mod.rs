@@ -42,7 +42,7 @@ pub use spec::{ClassWeight, Evenness, EvennessWord, GateName, GroupBy, LossName,
 pub use train::{Prepared, train, train_precomputed};
 pub use verify::{Verification, prove, verify};
 
-pub use crate::gram::Storage;
+pub use crate::gram::{Approx, Storage};
 use crate::{
     Error, Result,
     model::Fit,

@@ -6,7 +6,7 @@ use super::{Choices, Penalty, vcmkl::VcmklSpec};
 use crate::{
     Error, Result,
     data::Missing,
-    gram::Storage,
+    gram::{Approx, Storage},
     kernels::{Indefinite, Normalize},
     model::Scheme,
     weights::{ElasticNet, LpBall},
@@ -377,6 +377,10 @@ pub struct TrainSpec {
     pub missing: Missing,
     /// What is done with ready-made matrices that are not positive semidefinite.
     pub indefinite: Indefinite,
+    /// What stands in for every kernel.
+    pub approx: Approx,
+    /// Of its landmarks or frequencies.
+    pub approx_seed: u64,
     /// Storage of kernel matrices.
     pub storage: Storage,
     /// Memory budget in bytes; `None` means half the machine's memory.
@@ -407,6 +411,8 @@ impl Default for TrainSpec {
             preprocess: String::new(),
             missing: Missing::Refuse,
             indefinite: Indefinite::Refuse,
+            approx: Approx::None,
+            approx_seed: 0,
             storage: Storage::Auto,
             memory: None,
         }
@@ -440,6 +446,10 @@ impl TrainSpec {
         }
         for (t, eta) in self.penalties.iter().flatten().enumerate() {
             positive(&format!("penalties[{}]", t + 1), *eta)?;
+        }
+        self.approx.check()?;
+        if self.approx != Approx::None && matches!(self.storage, Storage::Dense | Storage::DenseF32) {
+            return Err(Error::param("storage", format!("auto or low-rank with approx = {}", self.approx), "dense"));
         }
         self.method.check()?;
         if let MethodSpec::Vcmkl(own) = &self.method {
@@ -477,6 +487,8 @@ impl TrainSpec {
             && self.preprocess == other.preprocess
             && self.missing == other.missing
             && self.indefinite == other.indefinite
+            && self.approx == other.approx
+            && self.approx_seed == other.approx_seed
             && self.storage == other.storage
             && self.memory == other.memory
             && self.rank_tolerance() == other.rank_tolerance()

@@ -390,6 +390,7 @@ impl Prepared {
             seconds: self.began.elapsed().as_secs_f64(),
             version: env!("CARGO_PKG_VERSION").into(),
             storage: (self.grams.describe(), self.budget.bytes),
+            approximation: self.grams.approximation().to_vec(),
         };
         for (name, fit) in model.machine_names().iter().zip(fits) {
             let told = |w: &String| if fits.len() > 1 { format!("{name}: {w}") } else { w.clone() };
@@ -433,6 +434,8 @@ pub(super) fn options(spec: &TrainSpec) -> (BuildOptions, Budget) {
         storage: spec.storage,
         rank_tolerance: spec.rank_tolerance(),
         budget,
+        approx: spec.approx,
+        seed: spec.approx_seed,
     };
     (options, budget)
 }

@@ -10,7 +10,7 @@ use std::{
 use super::predictor::{Predictor, Term, TermBasis};
 use crate::{
     data::Rows,
-    kernels::{Directions, Function, KernelSpec, Monomials, Points, Together},
+    kernels::{Directions, Frequencies, Function, KernelSpec, Monomials, Points, Together, Waves},
     linalg::{Matrix, dot},
 };
 
@@ -116,7 +116,7 @@ impl Bundle {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Samples,
-    Monomials,
+    Features,
     Columns,
 }
 
@@ -137,7 +137,7 @@ impl Evaluation {
         for bundle in others {
             match bundle.form {
                 Form::Columns => parts.extend(bundle.shares.into_iter().map(Part::Ready)),
-                Form::Monomials => parts.push(Part::Explicit(Explicit::monomials(bundle))),
+                Form::Features => parts.push(Part::Explicit(Explicit::mapped(bundle, &predictor.frequencies))),
                 Form::Samples => match bundle.directions(&predictor.rows) {
                     Some(directions) => parts.push(Part::Explicit(Explicit::combined(bundle, directions))),
                     None => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec)) {
@@ -179,7 +179,7 @@ fn bundles(predictor: &Predictor, kernels: &[KernelSpec]) -> Vec<Bundle> {
         let (form, at, coef) = match &term.basis {
             TermBasis::Samples { at, coef } => (Form::Samples, at.clone(), coef),
             TermBasis::Columns { at, coef } => (Form::Columns, at.clone(), coef),
-            TermBasis::Monomials { coef } => (Form::Monomials, Vec::new(), coef),
+            TermBasis::Features { coef } => (Form::Features, Vec::new(), coef),
         };
         (term.kernel, form, Share { function, at, coef: coef.clone(), absent: term.absent })
     };
@@ -206,14 +206,38 @@ struct Explicit {
 enum Features {
     /// Combined: the coefficients are in the directions.
     Combined(Directions),
-    Monomials(Option<Monomials>),
+    Mapped(Option<Map>),
+}
+
+enum Map {
+    Monomials(Monomials),
+    Waves(Waves),
+}
+
+impl Map {
+    fn len(&self) -> usize {
+        match self {
+            Self::Monomials(map) => map.len(),
+            Self::Waves(map) => map.len(),
+        }
+    }
+
+    fn map(&self, x: &[f64], out: &mut [f64]) {
+        match self {
+            Self::Monomials(map) => map.map(x, out),
+            Self::Waves(map) => map.map(x, out),
+        }
+    }
 }
 
 impl Explicit {
-    fn monomials(Bundle { spec, shares, .. }: Bundle) -> Self {
+    fn mapped(Bundle { spec, shares, .. }: Bundle, frequencies: &[Frequencies]) -> Self {
         let count = shares.iter().map(|s| s.coef.len()).max().unwrap_or(0);
-        let features = Features::Monomials(Monomials::of(spec.function, spec.columns.len(), count));
-        Self { spec, features, shares }
+        let map = match spec.function.spectrum() {
+            Some(_) => frequencies.iter().find_map(|f| Waves::new(spec.function, f, &spec.columns)).map(Map::Waves),
+            None => Monomials::of(spec.function, spec.columns.len(), count).map(Map::Monomials),
+        };
+        Self { spec, features: Features::Mapped(map), shares }
     }
 
     fn combined(Bundle { spec, shares, .. }: Bundle, directions: Directions) -> Self {
@@ -250,9 +274,9 @@ impl Explicit {
         let squares = if spherical { points.diagonal() } else { Vec::new() };
         let (map, numbers) = match &self.features {
             Features::Combined(_) => (None, None),
-            Features::Monomials(map) => (map.as_ref(), points.numbers()),
+            Features::Mapped(map) => (map.as_ref(), points.numbers()),
         };
-        let (mut values, mut monomials) = (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, Monomials::len)]);
+        let (mut values, mut mapped) = (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, Map::len)]);
         for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
                 self.shares.iter().for_each(|s| out[s.function] += s.absent);
@@ -260,9 +284,9 @@ impl Explicit {
             }
             match (&self.features, map, &numbers) {
                 (Features::Combined(directions), ..) => directions.values(&points, i, &mut values),
-                (Features::Monomials(_), Some(map), Some(numbers)) => {
-                    map.map(numbers.row(i), &mut monomials);
-                    values.iter_mut().zip(&self.shares).for_each(|(v, s)| *v = dot(&monomials, &s.coef));
+                (Features::Mapped(_), Some(map), Some(numbers)) => {
+                    map.map(numbers.row(i), &mut mapped);
+                    values.iter_mut().zip(&self.shares).for_each(|(v, s)| *v = dot(&mapped, &s.coef));
                 }
                 _ => {}
             }

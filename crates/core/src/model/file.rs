@@ -21,7 +21,8 @@ use super::{
 use crate::{
     Error, Result,
     data::{Rows, Sequences, Sparse, steps::Plan},
-    kernels::KernelSpec,
+    gram::ApproxError,
+    kernels::{Frequencies, KernelSpec, Law},
     linalg::Matrix,
     trace::IterRecord,
 };
@@ -52,6 +53,8 @@ struct Header {
     seconds: f64,
     version: String,
     storage: (String, u64),
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approximation: Vec<ApproxError>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     localized: Option<Localized>,
     /// Localized models: the predictor's functions; a machine's own terms are then empty.
@@ -148,7 +151,7 @@ impl Tensors {
                     at_all.extend_from_slice(at);
                     (false, true, coef)
                 }
-                TermBasis::Monomials { coef } => (true, false, coef),
+                TermBasis::Features { coef } => (true, false, coef),
             };
             coef_all.extend_from_slice(coef);
             headers.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
@@ -181,6 +184,11 @@ impl Tensors {
     }
 }
 
+/// The tensor of a law's frequencies.
+fn frequencies_of(law: Law) -> String {
+    format!("frequencies.{}", Law::ALL[law as usize].1)
+}
+
 fn broken(problem: &str) -> Error {
     Error::data("model file", problem, "it is damaged or not a mercer model: save the model again")
 }
@@ -202,6 +210,10 @@ impl Model {
             tensors.put_index("sparse_starts".into(), starts);
             tensors.put_index("sparse_columns".into(), &columns.iter().map(|&c| c as usize).collect::<Vec<_>>());
             tensors.put_f64("sparse_values".into(), values);
+        }
+        for Frequencies { law, draws } in &p.frequencies {
+            let shape = vec![draws.rows(), draws.cols()];
+            tensors.put(frequencies_of(*law), "F64", shape, draws.data().iter().map(|v| v.to_le_bytes()));
         }
         for (k, sequences) in p.rows.sequences().iter().enumerate() {
             tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
@@ -249,6 +261,7 @@ impl Model {
             seconds: self.seconds,
             version: self.version.clone(),
             storage: self.storage.clone(),
+            approximation: self.approximation.clone(),
             localized: self.localized.clone(),
             functions,
         };
@@ -392,6 +405,15 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     if header.rules.as_ref().is_some_and(|r| r.count() != machines.len()) {
         return Err(broken("its rules do not match its machines"));
     }
+    let frequencies = Law::ALL
+        .iter()
+        .filter_map(|&(law, _)| {
+            let name = frequencies_of(law);
+            let count = *tensors.headers.get(&name)?.shape.last()?;
+            let draws = tensors.take_f64(&name).and_then(|v| Matrix::new(header.columns.len(), count, v));
+            Some(draws.map(|draws| Frequencies { law, draws }))
+        })
+        .collect::<Result<_>>()?;
     let predictor = Predictor {
         columns: header.columns,
         row_ids,
@@ -399,10 +421,17 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         spherical: header.spherical,
         sparse_start: header.sparse_start.unwrap_or(usize::MAX),
         gram_columns: header.gram_columns,
+        frequencies,
         plan: header.plan,
         decisions,
         cache: Cache::default(),
     };
+    if let Input::Table { kernels, .. } = &header.input {
+        let own = header.localized.as_ref().map_or(&[][..], |l| &l.kernels);
+        if !predictor.has_frequencies(&[kernels, own].concat()) {
+            return Err(broken("a kernel's frequencies are missing"));
+        }
+    }
     Ok(Model {
         task: header.task,
         input: header.input,
@@ -417,6 +446,7 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
         seconds: header.seconds,
         version: header.version,
         storage: header.storage,
+        approximation: header.approximation,
     })
 }
 
@@ -470,7 +500,7 @@ fn terms(
         let (own, rest) = coef.split_at_checked(h.len).ok_or_else(short)?;
         coef = rest;
         let basis = if h.monomials {
-            TermBasis::Monomials { coef: own.to_vec() }
+            TermBasis::Features { coef: own.to_vec() }
         } else {
             let (rows, rest) = at.split_at_checked(h.len).ok_or_else(short)?;
             at = rest;

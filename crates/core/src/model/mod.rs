@@ -17,7 +17,7 @@ pub use rules::{Rule, RuleSet, Rules, Share};
 use crate::{
     Error, Result,
     data::{Dataset, Standardizer, Target},
-    gram::Stack,
+    gram::{ApproxError, Stack},
     kernels::{KernelSpec, language},
     linalg::Matrix,
     trace::{IterRecord, Status, relative_gap},
@@ -225,6 +225,8 @@ pub struct Model {
     pub version: String,
     /// How the kernels were stored, in words, and the memory budget in bytes that decided it.
     pub storage: (String, u64),
+    /// How far each kernel is from the one it stands in for; empty where none was to.
+    pub approximation: Vec<ApproxError>,
 }
 
 impl Model {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     data::{Missing, Rows, steps::Plan},
     gram::{Basis, Extension, GramSet, Stack},
-    kernels::{KernelSpec, Normalize},
+    kernels::{Frequencies, KernelSpec, Law, Normalize},
     linalg::Matrix,
 };
 
@@ -40,7 +40,8 @@ pub(super) enum TermBasis {
         at: Vec<usize>,
         coef: Vec<f64>,
     },
-    Monomials {
+    /// ⟨coef, φ(x)⟩: random Fourier features where the kernel's function has them, else its monomials.
+    Features {
         coef: Vec<f64>,
     },
 }
@@ -67,6 +68,8 @@ pub struct Predictor {
     pub(super) sparse_start: usize,
     /// Training columns of ready-made kernels in use, ascending.
     pub(super) gram_columns: Vec<usize>,
+    /// Of the columns in use, where kernels have random Fourier features.
+    pub(super) frequencies: Vec<Frequencies>,
     /// How the columns are made from those of the data.
     pub(super) plan: Plan,
     pub(super) decisions: Vec<Decision>,
@@ -89,7 +92,7 @@ impl Expansion {
         let Extension { mut basis, offset } = grams.extension(t, a);
         self.constant += weight * offset;
         let absent = grams.absent_value(t, a, offset, missing);
-        let (Basis::Samples { coef, .. } | Basis::Monomials { coef }) = &mut basis;
+        let (Basis::Samples { coef, .. } | Basis::Monomials { coef } | Basis::Waves { coef, .. }) = &mut basis;
         coef.iter_mut().for_each(|c| *c *= weight);
         self.terms.push((kernel, basis, weight * absent));
     }
@@ -146,6 +149,7 @@ impl Predictor {
     /// From functions of new rows.
     pub fn of(functions: Vec<Expansion>, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
         let (mut columns, mut gram_columns, mut row_ids) = (Vec::new(), Vec::new(), Vec::new());
+        let mut drawn: Vec<(Law, u64, usize)> = Vec::new();
         let precomputed = |kernel: usize| table.map(|(_, k)| &k[kernel]).filter(|k| k.is_precomputed());
         for (kernel, basis, _) in functions.iter().flat_map(|f| &f.terms) {
             match (basis, precomputed(*kernel)) {
@@ -153,6 +157,10 @@ impl Predictor {
                     gram_columns.extend(index.iter().map(|&i| spec.columns[i]));
                 }
                 (Basis::Samples { index, .. }, None) => row_ids.extend_from_slice(index),
+                (Basis::Waves { coef, seed }, _) => {
+                    let law = table.and_then(|(_, k)| k[*kernel].function.spectrum()).map(|(law, _)| law);
+                    drawn.extend(law.map(|law| (law, *seed, coef.len() / 2)));
+                }
                 (Basis::Monomials { .. }, _) => {}
             }
             if let Some((_, kernels)) = table.filter(|_| precomputed(*kernel).is_none()) {
@@ -171,7 +179,7 @@ impl Predictor {
             (Basis::Samples { index, coef }, None) => {
                 TermBasis::Samples { at: index.iter().map(|i| row_ids.partition_point(|r| r < i)).collect(), coef }
             }
-            (Basis::Monomials { coef }, _) => TermBasis::Monomials { coef },
+            (Basis::Monomials { coef } | Basis::Waves { coef, .. }, _) => TermBasis::Features { coef },
         };
         let term = |(kernel, basis, absent)| Term { kernel, basis: stored(kernel, basis), absent };
         let decision = |f: Expansion| Decision { constant: f.constant, terms: f.terms.into_iter().map(term).collect() };
@@ -179,8 +187,14 @@ impl Predictor {
         let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns).without_gaps());
         let sparse_start = table.filter(|(x, _)| x.sparse().is_some()).map_or(usize::MAX, |(x, _)| x.sparse_start());
         let (rows, spherical) = (rows.unwrap_or_default(), normalize == Normalize::Spherical);
+        // All kernels of one law were drawn alike, so that one table serves them.
+        let frequencies: Vec<Frequencies> = Law::ALL
+            .iter()
+            .filter_map(|(law, _)| drawn.iter().find(|d| d.0 == *law))
+            .map(|&(law, seed, count)| Frequencies::draw(law, seed, &columns, count))
+            .collect();
         let (plan, cache) = (Plan::default(), Cache::default());
-        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, plan, decisions, cache }
+        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, frequencies, plan, decisions, cache }
     }
 
     /// Replaces row numbers by `names[number]`: training may have left rows out.
@@ -206,6 +220,18 @@ impl Predictor {
     /// The first training column that was stored sparsely; none where it is beyond all.
     pub fn sparse_start(&self) -> usize {
         self.sparse_start
+    }
+
+    /// Has every kernel that is evaluated by random Fourier features its frequencies?
+    pub(super) fn has_frequencies(&self, kernels: &[KernelSpec]) -> bool {
+        let count = |law: Law| self.frequencies.iter().find(|f| f.law == law).map(|f| 2 * f.draws.cols());
+        self.decisions.iter().flat_map(|d| &d.terms).all(|term| match &term.basis {
+            TermBasis::Features { coef } => {
+                let spectrum = kernels.get(term.kernel).and_then(|k| k.function.spectrum());
+                spectrum.is_none_or(|(law, _)| count(law) == Some(coef.len()))
+            }
+            _ => true,
+        })
     }
 
     /// Kernels with a weight in any machine, ascending.

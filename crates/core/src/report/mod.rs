@@ -21,7 +21,7 @@ mod words;
 pub use comparison::{comparison_table, found, tuning_table};
 pub use html::html;
 pub use table::table;
-pub use words::{gap, learned, seconds, significant, wilson};
+pub use words::{approximation, gap, learned, seconds, significant, wilson};
 
 /// Everything a page shows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

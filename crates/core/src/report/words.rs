@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{MethodRow, ReportData, Score};
+use crate::{Model, gram::ApproxError};
 
 /// `x` with about `digits` significant digits: fixed point for everyday sizes, powers of ten outside them.
 pub fn significant(x: f64, digits: usize) -> String {
@@ -23,6 +24,26 @@ pub fn significant(x: f64, digits: usize) -> String {
 /// A relative gap; a dash where there is none.
 pub fn gap(gap: Option<f64>) -> String {
     gap.map_or_else(|| "–".into(), |g| if g == 0.0 { "0".into() } else { format!("{g:.1e}") })
+}
+
+/// How far the kernels of a model are from those that they stand in for; `None` where they stand in for none.
+pub fn approximation(model: &Model) -> Option<String> {
+    let errors = &model.approximation;
+    let worst = (0..errors.len()).reduce(|b, m| if errors[m].value() > errors[b].value() { m } else { b })?;
+    let mean = errors.iter().map(ApproxError::value).sum::<f64>() / errors.len() as f64;
+    let (name, told) = (model.kernel_names()[worst], model.spec["approx"].as_str().unwrap_or_default());
+    let mean = significant(mean, 2);
+    Some(match errors[worst] {
+        ApproxError::Trace { relative } => {
+            format!("{told}: relative trace lost {mean} on average, at most {} ({name})", significant(relative, 2))
+        }
+        ApproxError::Pairs { rms, standard_error, largest, pairs } => format!(
+            "{told}: root mean square error of k(x, z) {mean} on average, at most {} ± {} ({name}: largest {} in {pairs} pairs of rows)",
+            significant(rms, 2),
+            significant(standard_error, 1),
+            significant(largest, 2),
+        ),
+    })
 }
 
 /// A duration.

@@ -251,6 +251,7 @@ fn a_factor_beyond_the_budget_is_given_up_before_it_is_made() {
             storage: Storage::Auto,
             rank_tolerance: 1e-12,
             budget: Budget { bytes },
+            ..BuildOptions::default()
         };
         GramSet::from_rows(data.rows(), &bank, &options).map(|grams| grams.bytes())
     };

@@ -286,7 +286,8 @@ impl BuildOptions {
     fn dense(&self, raw: &dyn Raw, name: &str, single: bool, ready: Option<Packed<f64>>) -> Result<Built> {
         let (roots, diagonal) = self.sphere(raw, name)?;
         let n = diagonal.len();
-        let mut k = ready.unwrap_or_else(|| Packed::<f64>::from_rows(n, |i, row| raw.head_of_column(i, row)));
+        let fill = |i: usize, rows: &mut [&mut [f64]]| raw.head_of_column(i, rows[0]);
+        let mut k = ready.unwrap_or_else(|| Packed::several(n, 1, fill).swap_remove(0));
         if !roots.is_empty() {
             k.map_rows(|i, row| row.iter_mut().zip(&roots).for_each(|(v, r)| *v /= r * roots[i]));
         }

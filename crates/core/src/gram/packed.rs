@@ -110,17 +110,6 @@ impl<T: Cell> Packed<T> {
         (n as u64 * (n as u64 + 1) / 2) * size_of::<T>() as u64
     }
 
-    /// Filled row by row: `fill(i, row)` writes entries (i, 0..=i).
-    pub fn from_rows(n: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Self {
-        let mut data = Vec::with_capacity(n * (n + 1) / 2);
-        let mut row = vec![0.0; n];
-        for i in 0..n {
-            fill(i, &mut row[..=i]);
-            data.extend(row[..=i].iter().map(|&x| T::from_f64(x)));
-        }
-        Self { n, data }
-    }
-
     /// Several matrices filled together: `fill(i, rows)` writes entries (i, 0..=i) of each.
     pub fn several(n: usize, count: usize, fill: impl Fn(usize, &mut [&mut [T]]) + Sync) -> Vec<Self> {
         let mut all = vec![vec![T::from_f64(0.0); n * (n + 1) / 2]; count];

@@ -1,10 +1,11 @@
 //! Time against the number of rows, up to hundreds of thousands: the bank `paper` on single columns.
 //!
-//!     cargo run --release -p mercer --example bench_scale [ROWS[,ROWS…]] [normal | heavy] [METHOD]
+//!     cargo run --release -p mercer --example bench_scale [ROWS[,ROWS…]] [normal | heavy] [METHOD] [GIB]
 //!
 //! Twenty independent columns, standard normal or heavy-tailed (Student's t with three degrees of freedom); the class is the sign of
 //! sin(2x₁) + x₂² − 1 + x₃x₄ + |x₅| − 0.8 + tanh(x₆) plus half a standard normal. Kernels: ten widths and three degrees on each column, 260 in
-//! all. C = 1, v = 0.5, relative gap 10⁻³. Prints a Markdown table; the peak is that of the process so far.
+//! all. C = 1, v = 0.5, relative gap 10⁻³. GIB is
+//! the memory budget, else half the machine's. Prints a Markdown table; the peak is that of the process so far.
 
 use std::time::Instant;
 
@@ -58,6 +59,7 @@ fn main() -> Result<()> {
         let spec = TrainSpec {
             kernels: "rbf(2^-3..2^6), poly(1..3) on each".into(),
             method: MethodSpec::named(method)?,
+            memory: args.get(3).and_then(|s| s.parse::<u64>().ok()).map(|gib| gib << 30),
             ..TrainSpec::default()
         };
         let began = Instant::now();
@@ -69,7 +71,7 @@ fn main() -> Result<()> {
         let ranks: usize = (0..grams.n_terms()).filter_map(|t| grams.factor(t)).map(mercer::gram::Factor::rank).sum();
         println!(
             "| {n} | {ranks} in {} | {built:.2} | {:.2} | {} | {:.6} | {:.1e} | {} | {} |",
-            mercer::gram::human_bytes(grams.bytes()),
+            grams.describe().split("; ").last().unwrap_or_default(),
             began.elapsed().as_secs_f64(),
             c.iterations,
             c.primal,

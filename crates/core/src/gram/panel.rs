@@ -333,6 +333,15 @@ impl LowRank {
 
     /// F with F Fᵀ ≈ K: of every basis, whose columns should be orthonormal, the share `tolerance` of the whole trace may be left out.
     pub fn thin(&self, tolerance: f64) -> Matrix {
+        self.thinner(tolerance).beside(&[], Vec::new())
+    }
+
+    /// The same kernel with as many rows of S as [`LowRank::thin`] has columns.
+    #[must_use]
+    pub fn thinner(&self, tolerance: f64) -> Self {
+        if tolerance <= EXACT {
+            return self.clone();
+        }
         let traces: Vec<f64> = self
             .parts
             .iter()
@@ -342,24 +351,54 @@ impl LowRank {
             })
             .collect();
         let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
-        let block = |((basis, s), trace): (&(Arc<Matrix>, std::result::Result<Matrix, f64>), &f64)| match s {
-            Err(weight) => {
-                let mut own: Matrix = (**basis).clone();
-                own.data_mut().iter_mut().for_each(|x| *x *= weight.sqrt());
-                own
-            }
-            Ok(s) if tolerance <= EXACT => times_transposed(basis, s),
-            Ok(s) => {
-                // Small rows of S first merged into few: W = SᵀS by pivots, largest first.
-                let w = gathered(s);
-                times_transposed(
-                    basis,
-                    &root_to(&w, allowed / trace.max(f64::MIN_POSITIVE)).unwrap_or_else(|| s.clone()),
-                )
-            }
+        // Small rows of S are merged into few: W = SᵀS by pivots, largest first.
+        let thinned = |s: &Matrix, trace: f64| {
+            root_to(&gathered(s), allowed / trace.max(f64::MIN_POSITIVE)).unwrap_or_else(|| s.clone())
         };
-        let blocks: Vec<Matrix> = self.parts.iter().zip(&traces).map(block).collect();
-        side_by_side(&blocks)
+        let part = |((basis, s), trace): (&(Arc<Matrix>, std::result::Result<Matrix, f64>), &f64)| {
+            (Arc::clone(basis), s.as_ref().map(|s| thinned(s, *trace)).map_err(|w| *w))
+        };
+        Self { parts: self.parts.iter().zip(&traces).map(part).collect() }
+    }
+
+    /// F with F Fᵀ = K and more columns beside it, in memory that may be there already.
+    pub fn beside(&self, more: &[&Matrix], mut room: Vec<f64>) -> Matrix {
+        let (n, cols) = (self.n(), self.rank() + more.iter().map(|m| m.cols()).sum::<usize>());
+        room.resize(n * cols, 0.0);
+        room.par_chunks_mut(TALL * cols.max(1)).enumerate().for_each(|(b, rows)| {
+            let (first, count, mut at) = (b * TALL, rows.len() / cols, 0);
+            rows.fill(0.0);
+            for (basis, s) in &self.parts {
+                let depth = basis.cols();
+                match s {
+                    Ok(s) => {
+                        gemm_nt(
+                            count,
+                            s.rows(),
+                            depth,
+                            &basis.data()[first * depth..],
+                            s.data(),
+                            &mut rows[at..],
+                            cols,
+                        );
+                        at += s.rows();
+                    }
+                    Err(weight) => {
+                        for (i, row) in rows.chunks_exact_mut(cols).enumerate() {
+                            let own = row[at..at + depth].iter_mut().zip(basis.row(first + i));
+                            own.for_each(|(o, x)| *o = weight.sqrt() * x);
+                        }
+                        at += depth;
+                    }
+                }
+            }
+            for m in more {
+                let rows = rows.chunks_exact_mut(cols).enumerate();
+                rows.for_each(|(i, row)| row[at..at + m.cols()].copy_from_slice(m.row(first + i)));
+                at += m.cols();
+            }
+        });
+        Matrix::from_parts(n, cols, room)
     }
 }
 

@@ -31,6 +31,17 @@ impl Matrix {
         Ok(Self { rows, cols, data: data.into() })
     }
 
+    /// The same for a length that is known to be right.
+    pub(crate) fn from_parts(rows: usize, cols: usize, data: Vec<f64>) -> Self {
+        debug_assert_eq!(data.len(), rows * cols);
+        Self { rows, cols, data: data.into() }
+    }
+
+    /// The numbers, to be used for something else.
+    pub(crate) fn into_numbers(self) -> Vec<f64> {
+        self.data.into_vec()
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

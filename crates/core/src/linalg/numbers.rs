@@ -44,6 +44,13 @@ impl Numbers {
         Ok(Self::File(Arc::new(map?)))
     }
 
+    pub(super) fn into_vec(self) -> Vec<f64> {
+        match self {
+            Self::Memory(v) => v,
+            Self::File(_) => self.to_vec(),
+        }
+    }
+
     /// Bytes in memory.
     pub(super) fn resident(&self) -> u64 {
         match self {

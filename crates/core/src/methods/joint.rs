@@ -24,10 +24,10 @@ use super::{
 };
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, GramSource, Groups, LowRank, images},
+    gram::{EXACT, Factor, Gram, GramSource, Groups, LowRank, images},
     linalg::{Matrix, axpy, dot},
     machine::{
-        Combined, Solution, Task,
+        Solution, Task,
         interior::{self, Change, PATIENCE, SHORT_OF_BOUND, SLOW, State},
     },
     model::Fit,
@@ -76,7 +76,7 @@ fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     if set.selects() && one_set && terms >= n && n * n * terms <= MANY_KERNELS {
         return true;
     }
-    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thin(ROUGH).cols() + terms);
+    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(ROUGH).rank() + terms);
     problem.machine.solves_in_bases(n) && columns().is_some_and(|c| 2 * c < n)
 }
 
@@ -120,6 +120,7 @@ fn fit(
     let mut run = Run::new(problem, observer);
     let mut state = Joint::start(problem, set);
     let (mut tolerance, mut last, mut slow) = (ROUGH, f64::INFINITY, 0);
+    let mut room = Vec::new();
     for _ in 0..MAX_STEPS {
         let point = state.point(&run, set, state.theta.clone());
         run.keep(&point);
@@ -141,10 +142,10 @@ fn fit(
         }
         // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
         let kernel = match factors(problem.grams).filter(|f| f.len() < task.y.len()) {
-            Some(factors) => Combined::Factor(combined(&factors, &state.theta).thin(tolerance)),
-            None => Combined::Dense(problem.grams.combine_rough(&state.theta, tolerance)),
+            Some(factors) => Kernel::Thin(combined(&factors, &state.theta).thinner(tolerance)),
+            None => Kernel::Whole(problem.grams.combine_rough(&state.theta, tolerance)),
         };
-        state.step(task, set, kernel);
+        room = state.step(task, set, kernel, room);
         state.look(problem.grams, task);
     }
     if run.optimal() && set.phi(1.0)[2] == 0.0 {
@@ -184,6 +185,14 @@ fn few_kernels(run: &mut Run<'_>, set: &dyn Separable) -> Result<()> {
 /// K_θ.
 fn combined(factors: &[&Factor], theta: &[f64]) -> LowRank {
     LowRank::new(&theta.iter().copied().zip(factors.iter().copied()).collect::<Vec<_>>())
+}
+
+/// K_θ or something close.
+enum Kernel {
+    /// In few columns.
+    Thin(LowRank),
+    /// Every entry.
+    Whole(Gram),
 }
 
 /// Multipliers and weights on their way, strictly inside their bounds.
@@ -278,9 +287,15 @@ impl Joint {
         pairs.map(|pair| if keep(pair) { *pair.0 } else { 0.0 }).collect()
     }
 
-    /// One predictor–corrector step with K_θ or something close; none where its system cannot be solved.
-    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: Combined) {
-        let Ok(system) = System::new(self, task, set, kernel) else { return };
+    /// One predictor–corrector step with K_θ or something close; none where its system cannot be solved. Large matrices lie in `room`, which
+    /// is given back.
+    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: Kernel, room: Vec<f64>) -> Vec<f64> {
+        let Ok(system) = System::new(self, task, set, kernel, room) else { return Vec::new() };
+        self.follow(&system);
+        system.into_room()
+    }
+
+    fn follow(&mut self, system: &System) {
         let count = self.machine.count() + self.theta.len() as f64;
         let decision = self.values.times(&self.theta);
         // Straight at the solution first: how far that gets tells how much centring is needed.

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Joint, Step};
+use super::{Joint, Kernel, Step};
 use crate::{
-    Error, Result,
+    Result,
     linalg::{Cholesky, Matrix, axpy, dot},
-    machine::{Combined, Task},
+    machine::Task,
     weights::Separable,
 };
 
@@ -64,7 +64,13 @@ struct Right<'a> {
 type Answer = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
 
 impl System {
-    pub(super) fn new(state: &Joint, task: &Task<'_>, set: &dyn Separable, kernel: Combined) -> Result<Self> {
+    pub(super) fn new(
+        state: &Joint,
+        task: &Task<'_>,
+        set: &dyn Separable,
+        kernel: Kernel,
+        room: Vec<f64>,
+    ) -> Result<Self> {
         let give = state.machine.give();
         let phi: Vec<[f64; 3]> = state.theta.iter().map(|&t| set.phi(t)).collect();
         let mut stiff = vec![0.0; phi.len()];
@@ -72,16 +78,27 @@ impl System {
             group.clone().for_each(|m| stiff[m] = price * phi[m][2] + state.slack[m] / state.theta[m]);
         }
         let form = match kernel {
-            Combined::Factor(f) if f.cols() + stiff.len() < f.rows() => {
-                Form::columns(&state.values, &state.groups, &f, &give, task.intercept, &stiff, &phi)?
+            Kernel::Thin(k) if k.rank() + stiff.len() < k.n() => {
+                let rank = k.rank();
+                let ones = Matrix::from_parts(k.n(), 1, vec![1.0; k.n()]);
+                let more: &[&Matrix] = if task.intercept { &[&ones, &state.values] } else { &[&state.values] };
+                Form::columns(k.beside(more, room), rank, &state.groups, &give, task.intercept, &stiff, &phi)?
             }
-            Combined::Factor(f) => Form::rows(&state.values, &state.groups, &f.outer(), &give, &stiff, &phi)?,
-            Combined::Dense(k) => Form::rows(&state.values, &state.groups, &k.into_matrix(), &give, &stiff, &phi)?,
-            Combined::Bases(_) | Combined::Near(_) => {
-                return Err(Error::numerical(WHAT, "the kernel is not in one piece"));
+            Kernel::Thin(k) => {
+                let f = k.beside(&[], room);
+                Form::rows(&state.values, &state.groups, &f.outer(), &give, &stiff, &phi)?
             }
+            Kernel::Whole(k) => Form::rows(&state.values, &state.groups, &k.into_matrix(), &give, &stiff, &phi)?,
         };
         Ok(Self { give, intercept: task.intercept, phi, stiff, form })
+    }
+
+    /// Memory for the next.
+    pub(super) fn into_room(self) -> Vec<f64> {
+        match self.form {
+            Form::Columns { all, .. } => all.into_numbers(),
+            Form::Rows { .. } => Vec::new(),
+        }
     }
 
     /// The Newton step towards pairs of the machine equal to `goal` and θ ζ equal to `weight_goal`.
@@ -165,26 +182,21 @@ impl System {
 }
 
 impl Form {
+    /// From E = [F 1 V], `rank` columns of it F.
     fn columns(
-        values: &Matrix,
+        all: Matrix,
+        rank: usize,
         groups: &[Range<usize>],
-        f: &Matrix,
         give: &[f64],
         intercept: bool,
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
-        let first = f.cols() + usize::from(intercept);
-        let mut all = Matrix::zeros(f.rows(), first + values.cols());
-        all.data_mut().par_chunks_mut(first + values.cols()).enumerate().for_each(|(i, row)| {
-            row[..f.cols()].copy_from_slice(f.row(i));
-            row[f.cols()..first].fill(1.0);
-            row[first..].copy_from_slice(values.row(i));
-        });
+        let first = rank + usize::from(intercept);
         let mut inner = all.weighted_gram(give);
-        (0..f.cols()).for_each(|k| inner[(k, k)] += 1.0);
+        (0..rank).for_each(|k| inner[(k, k)] += 1.0);
         stiff.iter().enumerate().for_each(|(m, s)| inner[(first + m, first + m)] += s);
-        (f.cols()..all.cols()).for_each(|k| inner[(k, k)] *= 1.0 + RIDGE);
+        (rank..all.cols()).for_each(|k| inner[(k, k)] *= 1.0 + RIDGE);
         let factored = Cholesky::new(inner, WHAT)?;
         let border = |group: &Range<usize>| {
             let mut column = vec![0.0; all.cols()];

@@ -79,7 +79,7 @@ def test_the_seed_decides_and_threads_do_not(approx, binary):
         (BANK, "rff(7)", ValueError, "even r"),
         (BANK, "nystrom", ValueError, r"`approx` must be \"nystrom\(r\)\""),
         (BANK, 200, TypeError, "`approx` must be a text or None"),
-        ("sigmoid(0.01, 1) on all", "rff(4)", ValueError, "nystrom"),
+        ("gauss(l2, 1) on all", "rff(4)", ValueError, "nystrom"),
         ("poly(3) on all", "rff(4)", ValueError, "nystrom"),
     ],
 )

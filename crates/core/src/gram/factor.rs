@@ -138,7 +138,7 @@ impl Factor {
         Some(Self::own(rows, residual, Map::Pivots(pivots)))
     }
 
-    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln [Williams2001], by a pivoted Cholesky
+    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln (Williams2001), by a pivoted Cholesky
     /// of K_LL, so that landmarks that say nothing new are left out. With the share of the trace that it lacks.
     pub fn landmarks(
         landmarks: &[usize],

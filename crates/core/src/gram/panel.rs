@@ -40,14 +40,7 @@ fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
 
 /// a rᵀ.
 pub(super) fn times_transposed(a: &Matrix, r: &Matrix) -> Matrix {
-    let (depth, cols) = (a.cols(), r.rows());
-    let mut out = Matrix::zeros(a.rows(), cols);
-    if cols > 0 && depth > 0 {
-        out.data_mut().par_chunks_mut(TALL * cols).zip(a.data().par_chunks(TALL * depth)).for_each(|(out, a)| {
-            gemm_nt(out.len() / cols, cols, depth, a, r.data(), out, cols);
-        });
-    }
-    out
+    Matrix::from_parts(a.rows(), r.rows(), product(a.data(), a.rows(), r.data(), r.rows()))
 }
 
 /// Rows √w R_m of all terms of one basis; `None` where it is the only term and R = I.
@@ -121,9 +114,9 @@ impl Real for f32 {
     }
 }
 
-/// a rᵀ for row-major a with rows of `depth` and r with `cols` rows.
-fn product<T: Real>(a: &[T], depth: usize, r: &[T], cols: usize) -> Vec<T> {
-    let mut out = vec![T::default(); a.len() / depth.max(1) * cols];
+/// a rᵀ for row-major a with n rows and r with `cols`.
+fn product<T: Real>(a: &[T], n: usize, r: &[T], cols: usize) -> Vec<T> {
+    let (mut out, depth) = (vec![T::default(); n * cols], a.len() / n.max(1));
     if cols > 0 && depth > 0 {
         out.par_chunks_mut(TALL * cols).zip(a.par_chunks(TALL * depth)).for_each(|(out, a)| {
             T::gemm_nt(out.len() / cols, cols, depth, a, r, out);
@@ -153,7 +146,7 @@ impl<'a, T: Real> Panel<'a, T> {
                 let (turned, mut w) = (s.transposed(), vec![T::default(); cols * cols]);
                 let turned = T::of(turned.data());
                 T::gemm_nt(cols, cols, s.rows(), &turned, &turned, &mut w);
-                let weighted = Some(product(&plain, cols, &w, cols));
+                let weighted = Some(product(&plain, basis.rows(), &w, cols));
                 Self { cols, plain, weighted, weight: 1.0 }
             }
         }
@@ -161,7 +154,7 @@ impl<'a, T: Real> Panel<'a, T> {
 
     /// B SᵀS Bᵀ with few rows of S.
     fn thin(basis: &Matrix, s: &Matrix) -> Self {
-        let plain = product(&T::of(basis.data()), basis.cols(), &T::of(s.data()), s.rows());
+        let plain = product(&T::of(basis.data()), basis.rows(), &T::of(s.data()), s.rows());
         Self { cols: s.rows(), plain: Cow::Owned(plain), weighted: None, weight: 1.0 }
     }
 }

@@ -31,8 +31,9 @@ fn widest(kernel: &Combined) -> f64 {
     let spread = |own: f64, row: &mut dyn Iterator<Item = f64>| own - row.fold(f64::INFINITY, f64::min);
     let of = |i: usize| match kernel {
         Combined::Dense(k) => spread(k.row(i)[i], &mut k.row(i).iter().copied()),
+        Combined::Near(k) => spread(k.rows().row(i)[i], &mut k.rows().row(i).iter().copied()),
         Combined::Factor(f) => spread(dot(f.row(i), f.row(i)), &mut (0..f.rows()).map(|j| dot(f.row(i), f.row(j)))),
-        Combined::Bases(_) | Combined::Near(_) => 0.0,
+        Combined::Bases(_) => 0.0,
     };
     (0..kernel.n()).into_par_iter().map(of).reduce(|| 0.0, f64::max)
 }

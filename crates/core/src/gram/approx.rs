@@ -39,7 +39,7 @@ impl Approx {
     }
 
     /// Columns that a factor of n rows has at most.
-    fn rank(self, n: usize) -> usize {
+    pub(super) fn rank(self, n: usize) -> usize {
         match self {
             Self::None => n,
             Self::Nystrom(r) => r.min(n),

@@ -430,10 +430,7 @@ impl<'a> Assembly<'a> {
         let before = self.bytes;
         let tolerance = self.options.rank_tolerance;
         // One that has used up its declared rank has a space for itself.
-        let alone = match self.options.approx {
-            Approx::None => usize::MAX,
-            Approx::Nystrom(r) | Approx::Rff(r) => r,
-        };
+        let alone = self.options.approx.rank(usize::MAX);
         let mut factors = self.factors(terms);
         if sort {
             factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));

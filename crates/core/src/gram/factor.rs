@@ -6,11 +6,14 @@
 //! A new point x has features φ(x) = L_PP⁻¹ k(P, x), P the pivots: the map that made the training rows. So a linear
 //! function ⟨w, φ(x)⟩ is Σ_{j∈P} c_j k(x_j, x) with L_PPᵀ c = w.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use rayon::prelude::*;
 
-use super::panel;
 use crate::linalg::{Matrix, axpy, dot};
 
 /// How far a pivoted Cholesky goes.
@@ -37,9 +40,9 @@ enum Map {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     /// B, row after row.
-    basis: Arc<Matrix>,
-    /// R, a row per column of L; `None` is the identity.
-    coords: Option<Matrix>,
+    basis: Arc<Frame>,
+    /// R, of which `None` is the identity.
+    coords: Option<Arc<Coords>>,
     /// Rows of L at the pivots, where B is shared.
     pivot_rows: Option<Matrix>,
     /// Certified: aᵀKa ≤ ‖Lᵀa‖² + residual·‖a‖². The trace of K − L Lᵀ, and what sharing a basis and rounding add.
@@ -51,6 +54,66 @@ pub struct Factor {
     divisor: f64,
     /// ‖L‖², where it is known.
     square: Option<f64>,
+}
+
+/// Columns of a basis, and what sums in single precision read.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    rows: Matrix,
+    turned: OnceLock<Vec<f32>>,
+}
+
+impl Frame {
+    /// Row after row.
+    pub fn new(rows: Matrix) -> Self {
+        Self { rows, turned: OnceLock::new() }
+    }
+
+    /// Column after column in single precision, made when first asked for.
+    pub fn turned(&self) -> &[f32] {
+        self.turned.get_or_init(|| self.rows.transposed().data().iter().map(|&x| x as f32).collect())
+    }
+}
+
+impl PartialEq for Frame {
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows
+    }
+}
+
+impl Deref for Frame {
+    type Target = Matrix;
+    fn deref(&self) -> &Matrix {
+        &self.rows
+    }
+}
+
+/// Coordinates of the columns of L in a shared basis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coords {
+    /// R, a row per column of L, in the first columns of B.
+    pub rows: Matrix,
+    /// The lower triangle of RᵀR, row after row.
+    pub square: Vec<f64>,
+}
+
+impl Coords {
+    fn new(rows: Matrix) -> Self {
+        let whole = rows.transposed().outer();
+        let square = (0..whole.rows()).flat_map(|i| whole.row(i)[..=i].iter().copied()).collect();
+        Self { rows, square }
+    }
+
+    /// R u, of which only the first coordinates count.
+    pub fn times(&self, u: &[f64]) -> Vec<f64> {
+        self.rows.times(&u[..self.rows.cols()])
+    }
+
+    /// out += Rᵀ w.
+    pub fn add_transposed(&self, w: &[f64], out: &mut [f64]) {
+        let out = &mut out[..self.rows.cols()];
+        w.iter().enumerate().for_each(|(j, w)| axpy(*w, self.rows.row(j), out));
+    }
 }
 
 /// A term's share of the decision function, for new points.
@@ -174,7 +237,7 @@ impl Factor {
     }
 
     fn own(rows: Matrix, residual: f64, map: Map) -> Self {
-        let (basis, coords, pivot_rows) = (Arc::new(rows), None, None);
+        let (basis, coords, pivot_rows) = (Arc::new(Frame::new(rows)), None, None);
         Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None }
     }
 
@@ -190,7 +253,9 @@ impl Factor {
 
     /// Memory it takes beside its basis.
     pub fn bytes(&self) -> u64 {
-        [&self.coords, &self.pivot_rows].into_iter().flatten().map(|m| size_of_val(m.data()) as u64).sum()
+        let coords = self.coords.iter().map(|c| size_of_val(c.rows.data()) + size_of_val(&c.square[..]));
+        let pivots = self.pivot_rows.iter().map(|m| size_of_val(m.data()));
+        coords.chain(pivots).sum::<usize>() as u64
     }
 
     /// n.
@@ -200,16 +265,16 @@ impl Factor {
 
     /// Columns of L.
     pub fn rank(&self) -> usize {
-        self.coords.as_ref().map_or(self.basis.cols(), Matrix::rows)
+        self.coords.as_ref().map_or(self.basis.cols(), |c| c.rows.rows())
     }
 
     /// B.
-    pub fn basis(&self) -> &Arc<Matrix> {
+    pub fn basis(&self) -> &Arc<Frame> {
         &self.basis
     }
 
     /// Takes the same basis from another place.
-    pub(super) fn lie_in(&mut self, basis: Arc<Matrix>) {
+    pub(super) fn lie_in(&mut self, basis: Arc<Frame>) {
         self.basis = basis;
     }
 
@@ -219,15 +284,15 @@ impl Factor {
     }
 
     /// R, where B is shared.
-    pub fn coords(&self) -> Option<&Matrix> {
-        self.coords.as_ref()
+    pub fn coords(&self) -> Option<&Coords> {
+        self.coords.as_deref()
     }
 
     /// L.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match &self.coords {
             None => Cow::Borrowed(&self.basis),
-            Some(r) => Cow::Owned(panel::times_transposed(&self.basis, r)),
+            Some(c) => Cow::Owned(self.basis.times_transposed(&c.rows)),
         }
     }
 
@@ -236,12 +301,12 @@ impl Factor {
         let own = self.basis.row(i);
         match &self.coords {
             None => Cow::Borrowed(own),
-            Some(r) => Cow::Owned((0..r.rows()).map(|j| dot(r.row(j), own)).collect()),
+            Some(c) => Cow::Owned(c.times(own)),
         }
     }
 
     /// The same factor in a basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
-    pub(super) fn move_into(&mut self, basis: &Arc<Matrix>, coords: Matrix, error: f64) {
+    pub(super) fn move_into(&mut self, basis: &Arc<Frame>, coords: Matrix, error: f64) {
         if let Map::Pivots(pivots) = &self.map {
             self.pivot_rows = Some(self.rows().select_rows(pivots));
         }
@@ -250,7 +315,7 @@ impl Factor {
         let size = square.sqrt();
         self.square = Some(square);
         self.residual += error * (2.0 * size + error);
-        (self.basis, self.coords) = (Arc::clone(basis), Some(coords));
+        (self.basis, self.coords) = (Arc::clone(basis), Some(Arc::new(Coords::new(coords))));
     }
 
     /// ‖L‖², the trace of L Lᵀ.
@@ -273,19 +338,25 @@ impl Factor {
         let mut inside = Vec::new();
         let w = match &self.coords {
             None => w,
-            Some(r) => {
-                inside.resize(r.cols(), 0.0);
-                w.iter().enumerate().for_each(|(j, w)| axpy(*w, r.row(j), &mut inside));
+            Some(c) => {
+                inside.resize(self.basis.cols(), 0.0);
+                c.add_transposed(w, &mut inside);
                 &inside
             }
         };
         out.iter_mut().enumerate().for_each(|(i, o)| *o = dot(self.basis.row(i), w));
     }
 
+    fn own_rows(&mut self) -> &mut Matrix {
+        let frame = Arc::make_mut(&mut self.basis);
+        frame.turned.take();
+        &mut frame.rows
+    }
+
     /// K ← K / divisor; only before the basis is shared.
     pub fn scale(&mut self, divisor: f64) {
         let root = divisor.sqrt();
-        Arc::make_mut(&mut self.basis).data_mut().iter_mut().for_each(|x| *x /= root);
+        self.own_rows().data_mut().iter_mut().for_each(|x| *x /= root);
         self.residual /= divisor;
         self.divisor *= divisor;
     }
@@ -295,7 +366,7 @@ impl Factor {
         let n = self.n();
         let mut mean = self.project(&vec![1.0; n]);
         mean.iter_mut().for_each(|m| *m /= n as f64);
-        let rows = Arc::make_mut(&mut self.basis);
+        let rows = self.own_rows();
         for i in 0..n {
             axpy(-1.0, &mean, rows.row_mut(i));
         }
@@ -304,7 +375,7 @@ impl Factor {
 
     /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own. `basis` is diag(s) B.
     #[must_use]
-    pub fn scaled(&self, s: &[f64], basis: Arc<Matrix>) -> Self {
+    pub fn scaled(&self, s: &[f64], basis: Arc<Frame>) -> Self {
         let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
         Self { basis, residual: self.residual * largest, pivot_rows: None, square: None, ..self.clone() }
     }
@@ -312,7 +383,7 @@ impl Factor {
     /// The same with a basis of its own, as wide as L.
     #[must_use]
     pub fn scaled_alone(&self, s: &[f64]) -> Self {
-        Self { coords: None, ..self.scaled(s, Arc::new(self.rows().scale_rows(s))) }
+        Self { coords: None, ..self.scaled(s, Arc::new(Frame::new(self.rows().scale_rows(s)))) }
     }
 
     /// Lᵀ a.
@@ -320,7 +391,7 @@ impl Factor {
         let inside = project(&self.basis, a);
         match &self.coords {
             None => inside,
-            Some(r) => (0..r.rows()).map(|j| dot(r.row(j), &inside)).collect(),
+            Some(c) => c.times(&inside),
         }
     }
 

@@ -8,6 +8,7 @@ mod approx;
 mod build;
 mod check;
 mod factor;
+mod images;
 mod impute;
 mod lanczos;
 mod packed;
@@ -17,19 +18,23 @@ mod set;
 mod share;
 mod square;
 mod subset;
+mod sums;
 
 pub use crate::error::human_bytes;
 pub use alignment::{centred_norms, centred_products, target_products};
 pub use approx::{Approx, ApproxError};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
 pub(crate) use factor::RankLimit;
-pub use factor::{Basis, Extension, Factor};
+pub use factor::{Basis, Extension, Factor, Frame};
+pub(crate) use images::Images;
 pub use lanczos::extreme_eigenvalues_of;
-pub(crate) use panel::{EXACT, add as add_factors, basis_bytes, images};
-pub use panel::{LowRank, Near};
+pub use panel::LowRank;
+pub(crate) use panel::{EXACT, basis_bytes};
 pub use set::GramSet;
 pub use square::Gram;
 pub use subset::Groups;
+pub use sums::Near;
+pub(crate) use sums::{add as add_factors, add_single};
 
 use crate::{Error, Result, linalg::dot};
 
@@ -99,7 +104,7 @@ pub trait GramSource: Sync {
         out
     }
 
-    /// The same where a share of the trace may be left out, if that is faster.
+    /// Its lower triangle, where a share of the trace may be left out if that is faster.
     fn combine_rough(&self, weights: &[f64], _share: f64) -> Gram {
         self.combine(weights)
     }

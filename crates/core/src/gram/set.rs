@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, combine_each, impute::Imputation, packed::Packed,
-    panel,
+    panel, sums,
 };
 use crate::{
     data::Missing,
@@ -226,15 +226,14 @@ impl GramSource for GramSet {
 
     fn combine(&self, weights: &[f64]) -> Gram {
         let mut out = self.combine_dense(weights);
-        panel::add(&self.active_factors(weights), &mut out);
+        sums::add(&self.active_factors(weights), &mut out);
         out.mirror();
         out
     }
 
     fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
         let mut out = self.combine_dense(weights);
-        panel::add_rough(&self.active_factors(weights), share, &mut out);
-        out.mirror();
+        sums::add_rough(&self.active_factors(weights), share, &mut out);
         out
     }
 

@@ -7,14 +7,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{
-    Factor,
-    panel::{side_by_side, times_transposed},
-};
+use super::{Factor, Frame, panel::side_by_side};
 use crate::linalg::{Cholesky, Matrix, axpy, dot, gemm, gemm_nt};
 
-/// ‖L − Q Rᵀ‖ ≤ this · tolerance · ‖L‖: aᵀKa is then off by half of what truncating the factor may leave.
-const REMAINDER: f64 = 0.25;
+/// ‖L − Q Rᵀ‖ ≤ twice this · tolerance · ‖L‖: aᵀKa is then off by half of what truncating the factor may leave.
+const REMAINDER: f64 = 0.125;
 /// Below this tolerance remainders are rounding.
 const FINEST: f64 = 5e-14;
 /// Columns taken from a remainder at once hold all but this share of its square: what products of its columns can still tell apart.
@@ -35,11 +32,11 @@ pub(super) fn share(factors: Vec<&mut Factor>, tolerance: f64) {
     let mut group = Group::default();
     for factor in factors {
         if let Some(rejected) = group.take_in(factor, tolerance) {
-            std::mem::take(&mut group).finish();
+            std::mem::take(&mut group).finish(tolerance);
             group.take_in(rejected, tolerance);
         }
     }
-    group.finish();
+    group.finish(tolerance);
 }
 
 /// Factors in one basis to be.
@@ -62,16 +59,27 @@ impl<'a> Group<'a> {
         None
     }
 
-    fn finish(self) {
+    fn finish(self, tolerance: f64) {
         if self.members.len() < 2 {
             return;
         }
-        let basis = Arc::new(self.q.into_rows());
-        for (factor, coords, error) in self.members {
-            // Later factors have widened the basis.
-            let mut r = Matrix::zeros(coords.rows(), basis.cols());
-            (0..r.rows()).for_each(|j| r.row_mut(j)[..coords.cols()].copy_from_slice(coords.row(j)));
-            factor.move_into(&basis, r, error);
+        // Columns are turned so that the smoothest kernels need the first few of them alone.
+        let wide = self.q.into_rows();
+        let mut turn = Columns::default();
+        let mut members = self.members;
+        members.sort_by_key(|(factor, ..)| factor.rank());
+        let turned: Option<Vec<(Matrix, f64)>> = members
+            .iter()
+            .map(|(_, coords, _)| {
+                let mut r = Matrix::zeros(coords.rows(), wide.cols());
+                (0..r.rows()).for_each(|j| r.row_mut(j)[..coords.cols()].copy_from_slice(coords.row(j)));
+                turn.take_in(&r.transposed(), REMAINDER * tolerance, wide.cols())
+            })
+            .collect();
+        let Some(turned) = turned else { return };
+        let basis = Arc::new(Frame::new(wide.times_transposed(&turn.into_rows().transposed())));
+        for ((factor, _, error), (coords, more)) in members.into_iter().zip(turned) {
+            factor.move_into(&basis, coords, error + more);
         }
     }
 }
@@ -97,10 +105,10 @@ impl Columns {
             let (pivots, lower) = pivoted(inner(&left, &left), allowed.max(AT_ONCE * total), room)?;
             room -= pivots.len();
             // Right angles are exact only to the share above, and not towards earlier columns: once more.
-            let mut next = times_transposed(&left.select_cols(&pivots), &inverse(&lower));
+            let mut next = left.select_cols(&pivots).times_transposed(&inverse(&lower));
             self.blocks.iter().for_each(|q| _ = take_away(q, &mut next));
             let again = Cholesky::new(inner(&next, &next), "new columns of a basis").ok()?;
-            next = times_transposed(&next, &inverse(again.lower()));
+            next = next.times_transposed(&inverse(again.lower()));
             coords.push(take_away(&next, &mut left));
             self.blocks.push(next);
         }

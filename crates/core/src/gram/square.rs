@@ -74,8 +74,11 @@ impl Gram {
 
     /// As a plain matrix.
     pub fn into_matrix(self) -> Matrix {
-        let mut out = Matrix::zeros(self.n, self.n);
-        out.data_mut().copy_from_slice(&self.data);
-        out
+        Matrix::from_parts(self.n, self.n, self.data)
+    }
+
+    /// Of a square matrix.
+    pub(crate) fn from_matrix(square: Matrix) -> Self {
+        Self { n: square.rows(), data: square.into_numbers() }
     }
 }

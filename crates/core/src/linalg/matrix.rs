@@ -8,6 +8,7 @@ use crate::Error;
 /// Rows that are summed in one go, and columns of a product that one task fills.
 const RUN: usize = 512;
 const PANEL: usize = 96;
+const TALL: usize = 256;
 
 /// Dense, row-major, `rows × cols`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -102,6 +103,18 @@ impl Matrix {
         let mut parts = parts.into_iter();
         let mut out = parts.next().unwrap_or_else(|| vec![0.0; self.cols]);
         parts.for_each(|p| axpy(1.0, &p, &mut out));
+        out
+    }
+
+    /// The first columns of self, as many as r has, times rᵀ.
+    #[must_use]
+    pub fn times_transposed(&self, r: &Self) -> Self {
+        let (cols, depth, width) = (r.rows, r.cols, self.cols);
+        let mut out = Self::zeros(self.rows, cols);
+        let rows = out.data.par_chunks_mut(TALL * cols.max(1)).zip(self.data.par_chunks(TALL * width.max(1)));
+        rows.for_each(|(out, own)| {
+            gemm((out.len() / cols, depth, cols), (own, width, 1), (&r.data, 1, depth), (out, cols));
+        });
         out
     }
 

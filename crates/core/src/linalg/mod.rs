@@ -13,5 +13,5 @@ pub use eigen::SymmetricEigen;
 pub use exp::exp_scaled;
 pub use matrix::Matrix;
 pub use vector::{
-    Wide, axpy, dot, dots, gemm, gemm_nt, gemm_nt_single, l1_distance, l1_distances, sq_distance, sq_distances, wide,
+    Wide, axpy, dot, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distance, sq_distances, wide,
 };

@@ -156,39 +156,47 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
     unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), k_, 1, b.as_ptr(), 1, k_, 1.0, c.as_mut_ptr(), s_, 1) }
 }
 
-/// [`gemm_nt`] in single precision, c with rows of n.
-///
-/// # Panics
-/// If a slice is too short for its shape.
-pub fn gemm_nt_single(m: usize, n: usize, k: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
-    if m == 0 || n == 0 || k == 0 {
-        return;
-    }
-    assert!(a.len() >= m * k && b.len() >= n * k && c.len() >= m * n);
-    let (k_, n_) = (k.cast_signed(), n.cast_signed());
-    // SAFETY: the assertion above bounds every access: rows of a, b and c lie inside their slices.
-    unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a.as_ptr(), k_, 1, b.as_ptr(), 1, k_, 1.0, c.as_mut_ptr(), n_, 1) }
+/// A matrix with its row and its column stride.
+type Strided<'a, T> = (&'a [T], usize, usize);
+
+/// Does every access of a product lie inside its slices?
+fn fits<T>((m, k, n): (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&[T], usize)) -> bool {
+    let last = |rows: usize, cols: usize, row: usize, col: usize| (rows - 1) * row + (cols - 1) * col;
+    let inside = a.0.len() > last(m, k, a.1, a.2) && b.0.len() > last(k, n, b.1, b.2) && c.0.len() > last(m, n, c.1, 1);
+    // Rows of the result must not overlap.
+    inside && c.1 >= n
 }
 
 /// c ← c + a b for (m, k, n) and a, b with (row stride, column stride), c row-major with a row stride.
 ///
 /// # Panics
 /// If a slice is too short for its shape.
-pub fn gemm(
-    (m, k, n): (usize, usize, usize),
-    (a, a_row, a_col): (&[f64], usize, usize),
-    (b, b_row, b_col): (&[f64], usize, usize),
-    (c, c_row): (&mut [f64], usize),
-) {
+pub fn gemm((m, k, n): (usize, usize, usize), a: Strided<'_, f64>, b: Strided<'_, f64>, c: (&mut [f64], usize)) {
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    let last = |rows: usize, cols: usize, row: usize, col: usize| (rows - 1) * row + (cols - 1) * col;
-    assert!(a.len() > last(m, k, a_row, a_col) && b.len() > last(k, n, b_row, b_col) && c.len() > last(m, n, c_row, 1));
-    assert!(c_row >= n, "rows of the result must not overlap");
-    let [ar, ac, br, bc, cr] = [a_row, a_col, b_row, b_col, c_row].map(usize::cast_signed);
-    // SAFETY: the assertions above bound every access.
-    unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), ar, ac, b.as_ptr(), br, bc, 1.0, c.as_mut_ptr(), cr, 1) }
+    assert!(fits((m, k, n), a, b, (c.0, c.1)), "slices hold their matrices");
+    let [ar, ac, br, bc, cr] = [a.1, a.2, b.1, b.2, c.1].map(usize::cast_signed);
+    // SAFETY: the assertion above bounds every access.
+    unsafe {
+        matrixmultiply::dgemm(m, k, n, 1.0, a.0.as_ptr(), ar, ac, b.0.as_ptr(), br, bc, 1.0, c.0.as_mut_ptr(), cr, 1);
+    }
+}
+
+/// [`gemm`] in single precision.
+///
+/// # Panics
+/// If a slice is too short for its shape.
+pub fn gemm_single((m, k, n): (usize, usize, usize), a: Strided<'_, f32>, b: Strided<'_, f32>, c: (&mut [f32], usize)) {
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    assert!(fits((m, k, n), a, b, (c.0, c.1)), "slices hold their matrices");
+    let [ar, ac, br, bc, cr] = [a.1, a.2, b.1, b.2, c.1].map(usize::cast_signed);
+    // SAFETY: the assertion above bounds every access.
+    unsafe {
+        matrixmultiply::sgemm(m, k, n, 1.0, a.0.as_ptr(), ar, ac, b.0.as_ptr(), br, bc, 1.0, c.0.as_mut_ptr(), cr, 1);
+    }
 }
 
 #[cfg(test)]

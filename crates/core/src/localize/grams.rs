@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    gram::{Budget, Factor, Gram, GramSource, Near, add_factors, basis_bytes},
+    gram::{Budget, Factor, Frame, Gram, GramSource, Near, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -26,10 +26,10 @@ impl<'a> LocalizedGramSet<'a> {
         let found: Vec<&Factor> = (0..kernels).filter_map(|m| base.factor(m)).collect();
         let fits = fits(regions as u64 * basis_bytes(&found), room);
         // diag(s) B, once for the terms that share both.
-        let mut bases: HashMap<(usize, usize), Arc<Matrix>> = HashMap::new();
+        let mut bases: HashMap<(usize, usize), Arc<Frame>> = HashMap::new();
         let scaled = |&(m, j): &(usize, usize)| {
             let (f, s) = (base.factor(m).filter(|_| fits)?, &scales[j]);
-            let basis = bases.entry((f.name(), j)).or_insert_with(|| Arc::new(f.basis().scale_rows(s)));
+            let basis = bases.entry((f.name(), j)).or_insert_with(|| Arc::new(Frame::new(f.basis().scale_rows(s))));
             Some(f.scaled(s, Arc::clone(basis)))
         };
         let factors = terms.iter().map(scaled).collect();

@@ -16,6 +16,7 @@ mod system;
 
 use std::ops::Range;
 
+use rayon::prelude::*;
 use system::System;
 
 use super::{
@@ -24,7 +25,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, Gram, GramSource, Groups, LowRank, images},
+    gram::{EXACT, Factor, Gram, GramSource, Groups, Images, LowRank},
     linalg::{Matrix, axpy, dot},
     machine::{
         Solution, Task,
@@ -118,7 +119,8 @@ fn fit(
 ) -> Result<Option<Fit>> {
     let task = &problem.parts[0].task;
     let mut run = Run::new(problem, observer);
-    let mut state = Joint::start(problem, set);
+    let thin = factors(problem.grams).filter(|f| f.len() < task.y.len());
+    let mut state = Joint::start(problem, set, thin.is_some());
     let (mut tolerance, mut last, mut slow) = (ROUGH, f64::INFINITY, 0);
     let mut room = Vec::new();
     for _ in 0..MAX_STEPS {
@@ -141,12 +143,12 @@ fn fit(
             (tolerance, slow) = ((1e-2 * tolerance).max(EXACT), 0);
         }
         // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
-        let kernel = match factors(problem.grams).filter(|f| f.len() < task.y.len()) {
-            Some(factors) => Kernel::Thin(combined(&factors, &state.theta).thinner(tolerance)),
+        let kernel = match &thin {
+            Some(factors) => Kernel::Thin(combined(factors, &state.theta).thinner(tolerance)),
             None => Kernel::Whole(problem.grams.combine_rough(&state.theta, tolerance)),
         };
         room = state.step(task, set, kernel, room);
-        state.look(problem.grams, task);
+        state.look(problem.grams, task, thin.is_some());
     }
     if run.optimal() && set.phi(1.0)[2] == 0.0 {
         few_kernels(&mut run, set)?;
@@ -195,8 +197,52 @@ enum Kernel {
     Whole(Gram),
 }
 
+/// V.
+enum Values<'a> {
+    /// A column per term.
+    Exact(Matrix),
+    /// In the coordinates of the terms, and a row per term to single precision, for the steps.
+    Single { exact: Images<'a>, rows: Vec<f32> },
+}
+
+impl Values<'_> {
+    /// V x, exactly.
+    fn decision(&self, x: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Exact(v) => v.times(x),
+            Self::Single { exact, .. } => exact.times(x),
+        }
+    }
+
+    /// V x.
+    fn times(&self, x: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Exact(v) => v.times(x),
+            Self::Single { rows, .. } => {
+                let n = rows.len() / x.len();
+                let mut out = vec![0.0; n];
+                for (x, row) in x.iter().zip(rows.chunks_exact(n)) {
+                    out.iter_mut().zip(row).for_each(|(o, r)| *o += x * f64::from(*r));
+                }
+                out
+            }
+        }
+    }
+
+    /// Vᵀ v.
+    fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Exact(values) => values.transposed_times(v),
+            Self::Single { rows, .. } => {
+                let own = |row: &[f32]| row.iter().zip(v).map(|(r, v)| f64::from(*r) * v).sum();
+                rows.par_chunks_exact(v.len()).with_min_len(64).map(own).collect()
+            }
+        }
+    }
+}
+
 /// Multipliers and weights on their way, strictly inside their bounds.
-struct Joint {
+struct Joint<'a> {
     machine: State,
     theta: Vec<f64>,
     /// ζ.
@@ -206,7 +252,7 @@ struct Joint {
     groups: Vec<Range<usize>>,
     /// Feasible multipliers a with V and ½ s.
     a: Vec<f64>,
-    values: Matrix,
+    values: Values<'a>,
     half: Vec<f64>,
 }
 
@@ -219,8 +265,9 @@ struct Step {
     price: Vec<f64>,
 }
 
-impl Joint {
-    fn start(problem: &Problem<'_>, set: &dyn Separable) -> Self {
+impl<'a> Joint<'a> {
+    /// In the middle of all bounds; with `exact` values for systems with few columns.
+    fn start(problem: &Problem<'a>, set: &dyn Separable, exact: bool) -> Self {
         let task = &problem.parts[0].task;
         let theta = set.start(problem.grams.n_terms());
         let (grams, n) = (problem.grams, problem.grams.n_samples() as f64);
@@ -228,10 +275,10 @@ impl Joint {
         let mut machine = State::new(task, problem.machine.kink().unwrap_or(0.0), size);
         machine.centre(task);
         let (slack, half, groups) = (theta.clone(), theta.clone(), set.groups(theta.len()));
-        let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Matrix::zeros(0, 0));
+        let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Values::Exact(Matrix::zeros(0, 0)));
         let mut state = Self { machine, theta, slack, price, groups, a, values, half };
-        state.look(grams, task);
-        let product = state.machine.balance_all(task, &state.values.times(&state.theta));
+        state.look(grams, task, exact);
+        let product = state.machine.balance_all(task, &state.values.decision(&state.theta));
         for (price, group) in state.price.iter_mut().zip(&state.groups) {
             let steep = |m: usize| set.phi(state.theta[m])[1];
             let wanted = group.clone().map(|m| (state.half[m] + product / state.theta[m]) / steep(m));
@@ -242,17 +289,21 @@ impl Joint {
     }
 
     /// Finds V and s for the multipliers as they are.
-    fn look(&mut self, grams: &dyn GramSource, task: &Task<'_>) {
+    fn look(&mut self, grams: &'a dyn GramSource, task: &Task<'_>, exact: bool) {
         self.a = self.machine.feasible(task, false);
-        self.values = images(grams, &self.a);
-        self.half = self.values.transposed_times(&self.a).iter().map(|s| 0.5 * s.max(0.0)).collect();
+        let images = Images::new(grams, &self.a);
+        self.half = images.forms().iter().map(|s| 0.5 * s).collect();
+        self.values = match exact {
+            true => Values::Exact(images.matrix()),
+            false => Values::Single { rows: images.single(), exact: images },
+        };
     }
 
     /// What the multipliers and these weights, on the boundary of Θ, prove.
     fn point(&self, run: &Run<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
         set.tighten(&mut theta);
         let problem = run.problem;
-        let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), self.values.times(&theta));
+        let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), self.values.decision(&theta));
         solution.give = Some(self.machine.give());
         let square = dot(&self.a, &self.a);
         let slope = self.half.iter().enumerate().map(|(t, h)| h + 0.5 * problem.grams.residual(t) * square).collect();
@@ -297,7 +348,7 @@ impl Joint {
 
     fn follow(&mut self, system: &System) {
         let count = self.machine.count() + self.theta.len() as f64;
-        let decision = self.values.times(&self.theta);
+        let decision = self.values.decision(&self.theta);
         // Straight at the solution first: how far that gets tells how much centring is needed.
         let straight = system.solve(self, &decision, &|_| [0.0, 0.0], &|_| 0.0);
         let now = self.complementarity(&straight, 0.0);

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Joint, Kernel, Step};
+use super::{Joint, Kernel, Step, Values};
 use crate::{
     Result,
+    gram::{Gram, add_single},
     linalg::{Cholesky, Matrix, axpy, dot},
     machine::Task,
     weights::Separable,
@@ -65,7 +66,7 @@ type Answer = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
 
 impl System {
     pub(super) fn new(
-        state: &Joint,
+        state: &Joint<'_>,
         task: &Task<'_>,
         set: &dyn Separable,
         kernel: Kernel,
@@ -77,18 +78,18 @@ impl System {
         for (price, group) in state.price.iter().zip(&state.groups) {
             group.clone().for_each(|m| stiff[m] = price * phi[m][2] + state.slack[m] / state.theta[m]);
         }
-        let form = match kernel {
-            Kernel::Thin(k) if k.rank() + stiff.len() < k.n() => {
+        let form = match (kernel, &state.values) {
+            (Kernel::Thin(k), Values::Exact(values)) if k.rank() + stiff.len() < k.n() => {
                 let rank = k.rank();
                 let ones = Matrix::from_parts(k.n(), 1, vec![1.0; k.n()]);
-                let more: &[&Matrix] = if task.intercept { &[&ones, &state.values] } else { &[&state.values] };
+                let more: &[&Matrix] = if task.intercept { &[&ones, values] } else { &[values] };
                 Form::columns(k.beside(more, room), rank, &state.groups, &give, task.intercept, &stiff, &phi)?
             }
-            Kernel::Thin(k) => {
-                let f = k.beside(&[], room);
-                Form::rows(&state.values, &state.groups, &f.outer(), &give, &stiff, &phi)?
+            (Kernel::Thin(k), values) => {
+                let kernel = Gram::from_matrix(k.beside(&[], room).outer());
+                Form::rows(values, &state.groups, kernel, &give, &stiff, &phi)?
             }
-            Kernel::Whole(k) => Form::rows(&state.values, &state.groups, &k.into_matrix(), &give, &stiff, &phi)?,
+            (Kernel::Whole(k), values) => Form::rows(values, &state.groups, k, &give, &stiff, &phi)?,
         };
         Ok(Self { give, intercept: task.intercept, phi, stiff, form })
     }
@@ -104,7 +105,7 @@ impl System {
     /// The Newton step towards pairs of the machine equal to `goal` and θ ζ equal to `weight_goal`.
     pub(super) fn solve(
         &self,
-        state: &Joint,
+        state: &Joint<'_>,
         decision: &[f64],
         goal: &dyn Fn(usize) -> [f64; 2],
         weight_goal: &dyn Fn(usize) -> f64,
@@ -128,7 +129,7 @@ impl System {
         Step { machine, bias, theta, slack, price }
     }
 
-    fn answer(&self, state: &Joint, right: Right<'_>) -> Answer {
+    fn answer(&self, state: &Joint<'_>, right: Right<'_>) -> Answer {
         match &self.form {
             Form::Columns { all, first, factored, borders, corner } => {
                 let scaled: Vec<f64> = right.machine.iter().zip(&self.give).map(|(r, e)| r * e).collect();
@@ -209,22 +210,31 @@ impl Form {
         Ok(Self::Columns { all, first, factored, borders, corner })
     }
 
+    /// From the lower triangle of K_θ.
     fn rows(
-        values: &Matrix,
+        values: &Values<'_>,
         groups: &[Range<usize>],
-        kernel: &Matrix,
+        mut kernel: Gram,
         give: &[f64],
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
         let (n, soft): (usize, Vec<f64>) = (give.len(), stiff.iter().map(|s| 1.0 / s.sqrt()).collect());
-        let mut scaled = values.clone();
-        scaled
-            .data_mut()
-            .par_chunks_mut(stiff.len())
-            .for_each(|row| row.iter_mut().zip(&soft).for_each(|(x, s)| *x *= s));
-        let mut inner = scaled.outer();
-        axpy(1.0, kernel.data(), inner.data_mut());
+        match values {
+            Values::Exact(v) => {
+                let mut scaled = v.clone();
+                let rows = scaled.data_mut().par_chunks_mut(stiff.len());
+                rows.for_each(|row| row.iter_mut().zip(&soft).for_each(|(x, s)| *x *= s));
+                axpy(1.0, scaled.outer().data(), kernel.data_mut());
+            }
+            Values::Single { rows, .. } => {
+                let mut scaled = rows.clone();
+                let rows = scaled.par_chunks_mut(n).zip(&soft);
+                rows.for_each(|(row, s)| row.iter_mut().for_each(|x| *x *= *s as f32));
+                add_single(&scaled, &mut kernel);
+            }
+        }
+        let mut inner = kernel.into_matrix();
         (0..n).for_each(|i| inner[(i, i)] = inner[(i, i)] * (1.0 + RIDGE) + 1.0 / give[i]);
         let factored = Cholesky::new(inner, WHAT)?;
         let behind = |v: &[f64]| {

@@ -1,0 +1,221 @@
+//! Combined kernels as matrices, from terms of low rank: few large products.
+//!
+//! Σ B W Bᵀ over all bases is Σ Uᵀ V with the rows of Bᵀ in V and those of W Bᵀ in U, or Vᵀ V with the rows of S Bᵀ in V and W = SᵀS.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use super::{
+    Factor, Frame, Gram,
+    panel::{Inside, LowRank, by_basis},
+};
+use crate::linalg::{axpy, gemm, gemm_single};
+
+/// Rows of the combined matrix that one task fills; rows of V gathered at a time, where one basis has no more.
+const ROWS: usize = 64;
+const DEPTH: usize = 512;
+
+/// A matrix with its row and its column stride.
+type Strided<'a, T> = (&'a [T], usize, usize);
+
+/// Precision of sums.
+trait Real: Copy + Default + Send + Sync + 'static {
+    fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
+    /// Bᵀ.
+    fn turned(basis: &Frame) -> Cow<'_, [Self]>;
+    fn scaled(self, weight: f64) -> Self;
+    /// c ← c + a b for (m, k, n), c with a row stride.
+    fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize));
+    /// The same for c in double precision.
+    fn add_product(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [f64], usize));
+}
+
+impl Real for f64 {
+    fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
+        Cow::Borrowed(numbers)
+    }
+
+    fn turned(basis: &Frame) -> Cow<'_, [Self]> {
+        Cow::Owned(basis.transposed().into_numbers())
+    }
+
+    fn scaled(self, weight: f64) -> Self {
+        weight * self
+    }
+
+    fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
+        gemm(shape, a, b, c);
+    }
+
+    fn add_product(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [f64], usize)) {
+        gemm(shape, a, b, c);
+    }
+}
+
+impl Real for f32 {
+    fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
+        Cow::Owned(numbers.iter().map(|&x| x as Self).collect())
+    }
+
+    fn turned(basis: &Frame) -> Cow<'_, [Self]> {
+        Cow::Borrowed(basis.turned())
+    }
+
+    fn scaled(self, weight: f64) -> Self {
+        weight as Self * self
+    }
+
+    fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
+        gemm_single(shape, a, b, c);
+    }
+
+    fn add_product(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [f64], usize)) {
+        let (rows, _, cols) = shape;
+        let mut own = vec![0.0; rows * cols];
+        gemm_single(shape, a, b, (&mut own, cols));
+        for (c, own) in c.0.chunks_mut(c.1).zip(own.chunks_exact(cols)) {
+            c.iter_mut().zip(own).for_each(|(c, x)| *c += f64::from(*x));
+        }
+    }
+}
+
+/// out += Σ weight · L Lᵀ on the lower triangle.
+pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
+    let groups = by_basis(active);
+    let parts: Vec<(&Frame, Inside)> = groups.iter().map(|g| (&**g[0].1.basis(), Inside::new(g))).collect();
+    add_all::<f64>(&parts.iter().map(|(b, inside)| (*b, inside)).collect::<Vec<_>>(), out);
+}
+
+/// In single precision, and a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly
+/// counts.
+pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
+    let traces: Vec<f64> = active.iter().map(|(w, f)| w * f.trace_of_square()).collect();
+    let allowed = 0.5 * share * traces.iter().sum::<f64>();
+    let least = allowed / traces.len().max(1) as f64;
+    let kept: Vec<(f64, &Factor)> = active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
+    let groups = by_basis(&kept);
+    let left_out = allowed / groups.len().max(1) as f64;
+    let thinned = |group: &Vec<(f64, &Factor)>| {
+        let (basis, inside) = (group[0].1.basis(), Inside::new(group));
+        inside.thinner(left_out / inside.trace(basis))
+    };
+    let thin: Vec<Inside> = groups.par_iter().map(thinned).collect();
+    let parts: Vec<(&Frame, &Inside)> = groups.iter().map(|g| &**g[0].1.basis()).zip(&thin).collect();
+    add_all::<f32>(&parts, out);
+}
+
+/// out += Σ B W Bᵀ on the lower triangle.
+fn add_all<T: Real>(mut parts: &[(&Frame, &Inside)], out: &mut Gram) {
+    let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
+    while !parts.is_empty() {
+        let mut depth = 0;
+        let fitting = parts.iter().take_while(|(basis, inside)| {
+            depth += inside.rank(basis);
+            depth <= DEPTH
+        });
+        let count = fitting.count().max(1);
+        add_some(&parts[..count], &mut room, out);
+        parts = &parts[count..];
+    }
+}
+
+/// V and, where it differs, U of all parts are gathered in `room`.
+fn add_some<T: Real>(parts: &[(&Frame, &Inside)], [right, left]: &mut [Vec<T>; 2], out: &mut Gram) {
+    let n = out.n();
+    let depth = parts.iter().map(|(basis, inside)| inside.rank(basis)).sum::<usize>();
+    let fill = |room: &mut Vec<T>, is_left: bool| {
+        room.clear();
+        room.resize(n * depth, T::default());
+        let (mut rest, mut tasks) = (&mut room[..], Vec::new());
+        for &(basis, inside) in parts {
+            let (own, after) = rest.split_at_mut(n * inside.rank(basis));
+            tasks.push((basis, inside, own));
+            rest = after;
+        }
+        tasks.into_par_iter().for_each(|(basis, inside, own)| put::<T>(basis, inside, is_left, own));
+    };
+    fill(right, false);
+    let differ = parts.iter().any(|(_, inside)| matches!(inside, Inside::Square(_)));
+    if differ {
+        fill(left, true);
+    }
+    add_rows(if differ { left } else { right }, right, out);
+}
+
+/// Rows of V, or of U, for one basis.
+fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
+    let (turned, n, cols) = (T::turned(basis), basis.rows(), basis.cols());
+    match inside {
+        Inside::Multiple(weight) => {
+            out.iter_mut().zip(&*turned).for_each(|(o, x)| *o = x.scaled(weight.sqrt()));
+        }
+        Inside::Square(_) if !is_left => out.copy_from_slice(&turned),
+        Inside::Square(s) | Inside::Root(s) => {
+            T::gemm((s.rows(), cols, n), (&T::of(s.data()), cols, 1), (&turned, n, 1), (out, n));
+        }
+    }
+}
+
+/// out += leftᵀ right on the lower triangle, for rows of n numbers.
+fn add_rows<T: Real>(left: &[T], right: &[T], out: &mut Gram) {
+    let n = out.n();
+    let depth = right.len() / n.max(1);
+    out.data_mut().par_chunks_mut(ROWS * n.max(1)).enumerate().for_each(|(b, rows)| {
+        let (first, count) = (b * ROWS, rows.len() / n);
+        if depth > 0 {
+            T::add_product((count, depth, first + count), (&left[first..], 1, n), (right, n, 1), (rows, n));
+        }
+    });
+}
+
+/// out += rowsᵀ rows on the lower triangle.
+pub fn add_single(rows: &[f32], out: &mut Gram) {
+    add_rows(rows, rows, out);
+}
+
+/// Mean diagonals for which no entry that counts over- or underflows.
+const SINGLE: std::ops::Range<f64> = 1e-20..1e20;
+
+/// A combined kernel computed in single precision, for solvers that correct their course with exact products.
+#[derive(Debug, Clone)]
+pub struct Near {
+    rows: Gram,
+    /// The terms that are matrices, and those that are factors.
+    rest: Option<Gram>,
+    factors: LowRank,
+}
+
+impl Near {
+    /// Of at least one factor, and the lower triangle of the sum of other terms; `None` where single precision ends.
+    pub fn new(active: &[(f64, &Factor)], rest: Option<Gram>, n: usize) -> Option<Self> {
+        let factors = LowRank::new(active);
+        let mut rows = rest.clone().unwrap_or_else(|| Gram::zeros(n));
+        let parts: Vec<(&Frame, &Inside)> = factors.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect();
+        add_all::<f32>(&parts, &mut rows);
+        let size = (0..n).map(|i| rows.row(i)[i]).sum::<f64>() / n as f64;
+        if !SINGLE.contains(&size) {
+            return None;
+        }
+        rows.mirror();
+        let rest = rest.map(|mut rest| {
+            rest.mirror();
+            rest
+        });
+        Some(Self { rows, rest, factors })
+    }
+
+    /// Every entry, to single precision.
+    pub fn rows(&self) -> &Gram {
+        &self.rows
+    }
+
+    /// K v, to double precision.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        let mut out = self.factors.times(v);
+        if let Some(rest) = &self.rest {
+            axpy(1.0, &rest.times(v), &mut out);
+        }
+        out
+    }
+}

@@ -59,8 +59,8 @@ impl Inside {
     /// Columns of B, or of a factor.
     pub(super) fn rank(&self, basis: &Matrix) -> usize {
         match self {
-            Self::Root(s) => s.rows(),
-            Self::Multiple(_) | Self::Square(_) => basis.cols(),
+            Self::Root(s) | Self::Square(s) => s.rows(),
+            Self::Multiple(_) => basis.cols(),
         }
     }
 
@@ -187,6 +187,9 @@ impl LowRank {
     pub fn beside(&self, more: &[&Matrix], mut room: Vec<f64>) -> Matrix {
         let roots = self.thinner(EXACT);
         let (n, cols) = (self.n(), roots.rank() + more.iter().map(|m| m.cols()).sum::<usize>());
+        if room.capacity() < n * cols {
+            drop(std::mem::take(&mut room)); // before the next is there
+        }
         room.resize(n * cols, 0.0);
         room.par_chunks_mut(TALL * cols.max(1)).enumerate().for_each(|(b, rows)| {
             let (first, count, mut at) = (b * TALL, rows.len() / cols, 0);

@@ -145,14 +145,14 @@ fn add_some<T: Real>(parts: &[(&Frame, &Inside)], [right, left]: &mut [Vec<T>; 2
 
 /// Rows of V, or of U, for one basis.
 fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
-    let (turned, n, cols) = (T::turned(basis), basis.rows(), basis.cols());
+    let (turned, n) = (T::turned(basis), basis.rows());
     match inside {
         Inside::Multiple(weight) => {
             out.iter_mut().zip(&*turned).for_each(|(o, x)| *o = x.scaled(weight.sqrt()));
         }
-        Inside::Square(_) if !is_left => out.copy_from_slice(&turned),
+        Inside::Square(_) if !is_left => out.copy_from_slice(&turned[..out.len()]),
         Inside::Square(s) | Inside::Root(s) => {
-            T::gemm((s.rows(), cols, n), (&T::of(s.data()), cols, 1), (&turned, n, 1), (out, n));
+            T::gemm((s.rows(), s.cols(), n), (&T::of(s.data()), s.cols(), 1), (&turned, n, 1), (out, n));
         }
     }
 }

@@ -46,8 +46,12 @@ const MAX_MATRIX: usize = 5000;
 const MANY_KERNELS: usize = 10_000_000_000;
 /// Steps at most; the level method goes on from where they lead.
 const MAX_STEPS: usize = 80;
-/// Share of the trace that the first F leaves out.
+/// Share of the trace that the first F leaves out, at most, and times the number of rows: what is left out counts beside the barrier, and
+/// grows with the rows.
 const ROUGH: f64 = 1e-2;
+const ROUGH_TRACE: f64 = 5.0;
+/// Less is left out where the products of pairs add up to less than this share of the gap: the rest of it is due to what is left out.
+const BEHIND: f64 = 0.5;
 /// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
 const FURTHER: f64 = 0.3;
 /// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope: the first
@@ -65,6 +69,11 @@ fn possible(problem: &Problem<'_>) -> bool {
         && (small || (terms < n && factors(problem.grams).is_some()))
 }
 
+/// Share of the trace that the first F leaves out.
+fn rough(n: usize) -> f64 {
+    ROUGH.min(ROUGH_TRACE / n as f64)
+}
+
 /// All terms as factors.
 fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
     (0..grams.n_terms()).map(|t| grams.factor(t)).collect()
@@ -77,7 +86,7 @@ fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     if set.selects() && one_set && terms >= n && n * n * terms <= MANY_KERNELS {
         return true;
     }
-    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(ROUGH).rank() + terms);
+    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(rough(n)).rank() + terms);
     problem.machine.solves_in_bases(n) && columns().is_some_and(|c| 2 * c < n)
 }
 
@@ -121,7 +130,7 @@ fn fit(
     let mut run = Run::new(problem, observer);
     let thin = factors(problem.grams).filter(|f| f.len() < task.y.len());
     let mut state = Joint::start(problem, set, thin.is_some());
-    let (mut tolerance, mut last, mut slow) = (ROUGH, f64::INFINITY, 0);
+    let (mut tolerance, mut last, mut slow) = (rough(task.y.len()), f64::INFINITY, 0);
     let mut room = Vec::new();
     for _ in 0..MAX_STEPS {
         let point = state.point(&run, set, state.theta.clone());
@@ -136,11 +145,12 @@ fn fit(
         let open = run.upper() - run.lower;
         slow = if open > SLOW * last { slow + 1 } else { 0 };
         last = open;
-        if slow == PATIENCE {
-            if tolerance <= EXACT {
+        if slow == PATIENCE || state.pairs < BEHIND * open {
+            if tolerance > EXACT {
+                (tolerance, slow) = (tolerance.powf(1.5).max(EXACT), 0);
+            } else if slow == PATIENCE {
                 break;
             }
-            (tolerance, slow) = ((1e-2 * tolerance).max(EXACT), 0);
         }
         // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
         let kernel = match &thin {
@@ -148,7 +158,7 @@ fn fit(
             None => Kernel::Whole(problem.grams.combine_rough(&state.theta, tolerance)),
         };
         room = state.step(task, set, kernel, room);
-        state.look(problem.grams, task, thin.is_some());
+        state.look(problem.grams, task, thin.is_some() || tolerance < rough(task.y.len()));
     }
     if run.optimal() && set.phi(1.0)[2] == 0.0 {
         few_kernels(&mut run, set)?;
@@ -254,6 +264,8 @@ struct Joint<'a> {
     a: Vec<f64>,
     values: Values<'a>,
     half: Vec<f64>,
+    /// The sum of the products of all pairs.
+    pairs: f64,
 }
 
 /// Changes of everything.
@@ -266,7 +278,7 @@ struct Step {
 }
 
 impl<'a> Joint<'a> {
-    /// In the middle of all bounds; with `exact` values for systems with few columns.
+    /// In the middle of all bounds; V is `exact` for systems with few columns.
     fn start(problem: &Problem<'a>, set: &dyn Separable, exact: bool) -> Self {
         let task = &problem.parts[0].task;
         let theta = set.start(problem.grams.n_terms());
@@ -275,8 +287,8 @@ impl<'a> Joint<'a> {
         let mut machine = State::new(task, problem.machine.kink().unwrap_or(0.0), size);
         machine.centre(task);
         let (slack, half, groups) = (theta.clone(), theta.clone(), set.groups(theta.len()));
-        let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Values::Exact(Matrix::zeros(0, 0)));
-        let mut state = Self { machine, theta, slack, price, groups, a, values, half };
+        let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Values::Exact(Matrix::default()));
+        let mut state = Self { machine, theta, slack, price, groups, a, values, half, pairs: f64::INFINITY };
         state.look(grams, task, exact);
         let product = state.machine.balance_all(task, &state.values.decision(&state.theta));
         for (price, group) in state.price.iter_mut().zip(&state.groups) {
@@ -291,11 +303,13 @@ impl<'a> Joint<'a> {
     /// Finds V and s for the multipliers as they are.
     fn look(&mut self, grams: &'a dyn GramSource, task: &Task<'_>, exact: bool) {
         self.a = self.machine.feasible(task, false);
+        self.values = Values::Exact(Matrix::default()); // before the next are there
         let images = Images::new(grams, &self.a);
         self.half = images.forms().iter().map(|s| 0.5 * s).collect();
-        self.values = match exact {
-            true => Values::Exact(images.matrix()),
-            false => Values::Single { rows: images.single(), exact: images },
+        self.values = if exact {
+            Values::Exact(images.matrix())
+        } else {
+            Values::Single { rows: images.single(), exact: images }
         };
     }
 
@@ -361,6 +375,7 @@ impl<'a> Joint<'a> {
         if !change.theta.iter().chain([&length, &change.bias]).all(|x| x.is_finite()) {
             return;
         }
+        self.pairs = self.complementarity(&change, length);
         self.machine.advance(&change.machine, change.bias, length);
         axpy(length, &change.theta, &mut self.theta);
         axpy(length, &change.slack, &mut self.slack);

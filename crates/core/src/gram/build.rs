@@ -436,7 +436,7 @@ impl<'a> Assembly<'a> {
             factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
         }
         let others = before - weight_of(&factors);
-        share(factors.into_iter().filter(|f| f.rank() < alone).collect(), tolerance);
+        share(factors.into_iter().filter(|f| f.rank() < alone).collect(), tolerance, sort);
         if others + weight_of(&self.factors(terms)) > self.options.budget.bytes / 2 {
             panel::to_files(self.factors(terms))?;
         }

@@ -18,22 +18,30 @@ const FINEST: f64 = 5e-14;
 const AT_ONCE: f64 = 1e-11;
 /// Columns that are few for a product.
 const FEW: usize = 32;
+/// Of one scope, so many factors are taken in before the others are tried together.
+const FIRST: usize = 2;
+/// Kernels that need more than one part in so many of the columns may need all of them.
+const MANY: usize = 3;
 /// Such rounds at most.
 const ROUNDS: usize = 8;
 /// Rows of a factor treated by one task.
 const ROWS: usize = 2048;
 
 /// Moves factors over the same samples, those of one scope after one another, into bases that they share. One that is mostly new to the
-/// basis at hand begins the next.
-pub(super) fn share(factors: Vec<&mut Factor>, tolerance: f64) {
+/// basis at hand begins the next. Where all are `of_one_scope`, the widest first, the first few are likely to hold the others.
+pub(super) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope: bool) {
     if tolerance < FINEST {
         return;
     }
     let mut group = Group::default();
-    for factor in factors {
+    factors.reverse();
+    while let Some(factor) = factors.pop() {
         if let Some(rejected) = group.take_in(factor, tolerance) {
             std::mem::take(&mut group).finish(tolerance);
             group.take_in(rejected, tolerance);
+        }
+        if of_one_scope && group.members.len() == FIRST {
+            factors = group.take_known(factors, tolerance);
         }
     }
     group.finish(tolerance);
@@ -59,29 +67,120 @@ impl<'a> Group<'a> {
         None
     }
 
+    /// Takes in, all at once, the factors that need no new column, and gives the others back.
+    fn take_known(&mut self, factors: Vec<&'a mut Factor>, tolerance: f64) -> Vec<&'a mut Factor> {
+        let all: Vec<Matrix> = factors.iter().map(|f| f.rows().into_owned()).collect();
+        let mut left = side_by_side(&all);
+        let coords: Vec<Matrix> = self.q.blocks.iter().map(|q| take_away(q, &mut left)).collect();
+        let (coords, squares) = (side_by_side(&coords), column_squares(&left));
+        let (mut others, mut at) = (Vec::new(), 0);
+        for (factor, l) in factors.into_iter().zip(&all) {
+            let own = at..at + l.cols();
+            at = own.end;
+            let error = squares[own.clone()].iter().sum::<f64>().sqrt();
+            if error <= REMAINDER * tolerance * dot(l.data(), l.data()).sqrt() {
+                self.members.push((factor, coords.select_rows(&own.collect::<Vec<_>>()), error));
+            } else {
+                others.push(factor);
+            }
+        }
+        others
+    }
+
     fn finish(self, tolerance: f64) {
         if self.members.len() < 2 {
             return;
         }
         // Columns are turned so that the smoothest kernels need the first few of them alone.
         let wide = self.q.into_rows();
-        let mut turn = Columns::default();
         let mut members = self.members;
         members.sort_by_key(|(factor, ..)| factor.rank());
-        let turned: Option<Vec<(Matrix, f64)>> = members
-            .iter()
-            .map(|(_, coords, _)| {
-                let mut r = Matrix::zeros(coords.rows(), wide.cols());
-                (0..r.rows()).for_each(|j| r.row_mut(j)[..coords.cols()].copy_from_slice(coords.row(j)));
-                turn.take_in(&r.transposed(), REMAINDER * tolerance, wide.cols())
-            })
-            .collect();
-        let Some(turned) = turned else { return };
-        let basis = Arc::new(Frame::new(wide.times_transposed(&turn.into_rows().transposed())));
-        for ((factor, _, error), (coords, more)) in members.into_iter().zip(turned) {
+        let mut turn = Turn::new(wide.cols());
+        let widths: Vec<usize> = members.iter().map(|(_, coords, _)| turn.width_for(coords, tolerance)).collect();
+        turn.complete();
+        let basis = Arc::new(Frame::new(wide.times_transposed(&turn.rows)));
+        for ((factor, coords, error), width) in members.into_iter().zip(widths) {
+            let (coords, more) = turn.apply(&coords, width);
             factor.move_into(&basis, coords, error + more);
         }
     }
+}
+
+/// Orthonormal rows, some of which are there already.
+struct Turn {
+    rows: Matrix,
+    count: usize,
+}
+
+impl Turn {
+    fn new(n: usize) -> Self {
+        Self { rows: Matrix::zeros(n, n), count: 0 }
+    }
+
+    /// The number of rows that hold these vectors, new ones added; all of them where that would be many.
+    fn width_for(&mut self, vectors: &Matrix, tolerance: f64) -> usize {
+        let smallest = (REMAINDER * tolerance).powi(2) * dot(vectors.data(), vectors.data()) / vectors.rows() as f64;
+        for j in 0..vectors.rows() {
+            if MANY * self.count > self.rows.cols() {
+                return self.rows.cols();
+            }
+            self.add(vectors.row(j), smallest);
+        }
+        self.count
+    }
+
+    /// Adds what is new in a vector, if its square is larger than `smallest`.
+    fn add(&mut self, vector: &[f64], smallest: f64) {
+        let mut v = vec![0.0; self.rows.cols()];
+        v[..vector.len()].copy_from_slice(vector);
+        for _ in 0..2 {
+            for k in 0..self.count {
+                let row = self.rows.row(k);
+                axpy(-dot(row, &v), row, &mut v);
+            }
+            if dot(&v, &v) <= smallest || self.count == self.rows.rows() {
+                return;
+            }
+        }
+        let norm = dot(&v, &v).sqrt();
+        let new = self.rows.row_mut(self.count).iter_mut().zip(&v);
+        new.for_each(|(o, x)| *o = x / norm);
+        self.count += 1;
+    }
+
+    /// Adds rows until there are all, from the axes that they hold least of.
+    fn complete(&mut self) {
+        let n = self.rows.cols();
+        let mut held = vec![0.0; n];
+        let hold = |held: &mut Vec<f64>, row: &[f64]| held.iter_mut().zip(row).for_each(|(h, x)| *h += x * x);
+        (0..self.count).for_each(|k| hold(&mut held, self.rows.row(k)));
+        while self.count < n {
+            let least = (0..n).fold(0, |b, i| if held[i] < held[b] { i } else { b });
+            let mut axis = vec![0.0; n];
+            axis[least] = 1.0;
+            self.add(&axis, 0.0);
+            hold(&mut held, self.rows.row(self.count - 1));
+        }
+    }
+
+    /// Coordinates of vectors in the first rows, and the norm of what they do not hold.
+    fn apply(&self, vectors: &Matrix, width: usize) -> (Matrix, f64) {
+        let (n, count) = (self.rows.cols(), vectors.rows());
+        let mut left = Matrix::zeros(count, n);
+        (0..count).for_each(|j| left.row_mut(j)[..vectors.cols()].copy_from_slice(vectors.row(j)));
+        let mut coords = Matrix::zeros(count, width);
+        gemm_nt(count, width, n, left.data(), self.rows.data(), coords.data_mut(), width);
+        let negated: Vec<f64> = coords.data().iter().map(|c| -c).collect();
+        gemm((count, width, n), (&negated, width, 1), (self.rows.data(), n, 1), (left.data_mut(), n));
+        (coords, dot(left.data(), left.data()).sqrt())
+    }
+}
+
+/// ‖column‖² of every column.
+fn column_squares(a: &Matrix) -> Vec<f64> {
+    let mut out = vec![0.0; a.cols()];
+    (0..a.rows()).for_each(|i| out.iter_mut().zip(a.row(i)).for_each(|(o, x)| *o += x * x));
+    out
 }
 
 /// Orthonormal columns, some at a time.

@@ -16,6 +16,7 @@ mod repair;
 mod set;
 mod share;
 mod square;
+mod stack;
 mod subset;
 
 pub use crate::error::human_bytes;

@@ -11,7 +11,7 @@ use std::{borrow::Cow, sync::Arc};
 use rayon::prelude::*;
 
 use super::panel;
-use crate::linalg::{Matrix, axpy, dot};
+use crate::linalg::{Matrix, axpy, axpy_four, dot};
 
 /// How far a pivoted Cholesky goes.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +110,11 @@ impl Factor {
             }
             let mut next = vec![0.0; n];
             column(best, &mut next);
-            for c in &columns {
+            let (fours, rest) = columns.as_chunks::<4>();
+            for c in fours {
+                axpy_four(c.each_ref().map(|c| -c[best]), c.each_ref().map(Vec::as_slice), &mut next);
+            }
+            for c in rest {
                 axpy(-c[best], c, &mut next);
             }
             let root = left[best].sqrt();

@@ -165,12 +165,12 @@ impl Batch {
         self.triangles.resize_with(count, Packed::default);
         self.triangles.iter_mut().filter(|k| k.n() != n).for_each(|k| *k = Packed::zeros(n));
         self.images.resize(n * count, 0.0);
-        let (nothing, probe) = (|| Seen::NOTHING, &self.probe);
+        let (nothing, probe) = (|| (Seen::NOTHING, Vec::new()), &self.probe);
         let rows = Packed::rows_of(&mut self.triangles).into_par_iter().zip(self.images.par_chunks_mut(count));
-        let seen = rows
-            .enumerate()
-            .fold(nothing, |seen, (i, (rows, image))| wide(Turn { stack: *stack, i, first, rows, probe, image, seen }));
-        let seen = seen.reduce(nothing, Seen::with);
+        let seen = rows.enumerate().fold(nothing, |(seen, cells), (i, (rows, image))| {
+            wide(Turn { stack: *stack, i, first, rows, probe, image, seen, cells })
+        });
+        let seen = seen.map(|(seen, _)| seen).reduce(|| Seen::NOTHING, Seen::with);
         range
             .filter(|t| seen.doubtful(t - first))
             .try_for_each(|t| check::symmetric(&stack.kernel(t), &names[t - first]).map(|_| ()))
@@ -183,6 +183,12 @@ impl Batch {
 }
 
 impl Stack<'_> {
+    /// Entry (i, j) of some kernels.
+    #[inline(always)]
+    fn cell(&self, i: usize, j: usize, first: usize, count: usize) -> &[f64] {
+        &self.data[(i * self.cols + j) * self.terms + first..][..count]
+    }
+
     /// Kernel t, both triangles.
     fn kernel(&self, t: usize) -> Matrix {
         Matrix::from_parts(self.rows, self.cols, self.data[t..].iter().step_by(self.terms).copied().collect())
@@ -198,67 +204,70 @@ struct Turn<'a> {
     probe: &'a [f64],
     image: &'a mut [f64],
     seen: Seen,
+    /// Room for the row, cell after cell.
+    cells: Vec<f64>,
 }
 
-/// Some cells of all kernels.
-type Cells = [[f64; MOST]; LINE];
-
 impl Wide for Turn<'_> {
-    type Out = Seen;
+    type Out = (Seen, Vec<f64>);
 
     #[inline(always)]
-    fn run(mut self) -> Seen {
+    fn run(mut self) -> Self::Out {
         let (i, count) = (self.i, self.rows.len());
-        let (mut own, mut other): (Cells, Cells) = ([[0.0; MOST]; LINE], [[0.0; MOST]; LINE]);
-        let mut image = [0.0; MOST];
-        for left in (0..=i).step_by(LINE) {
-            let cells = LINE.min(i + 1 - left);
-            let mut probe = [0.0; LINE];
-            probe[..cells].copy_from_slice(&self.probe[left..left + cells]);
+        let (width, length) = (count.next_multiple_of(LINE), (i + 1).next_multiple_of(LINE));
+        self.cells.resize(length * width, 0.0);
+        let (mut other, mut image) = ([0.0; LINE * MOST], [0.0; MOST]);
+        for left in (0..length).step_by(LINE) {
             // Copied first: plain copies wait for memory together.
-            for c in 0..cells {
-                own[c][..count].copy_from_slice(self.cell(i, left + c));
-                other[c][..count].copy_from_slice(self.cell(left + c, i));
-            }
-            for at in (0..count).step_by(LINE) {
-                self.seen.tile(&own, &other, at);
-                for (c, v) in probe.iter().enumerate() {
-                    for k in at..at + LINE {
-                        image[k] += own[c][k] * v;
-                    }
+            for c in 0..LINE {
+                let (own, other) = (&mut self.cells[(left + c) * width..][..width], &mut other[c * width..][..width]);
+                if left + c <= i {
+                    own[..count].copy_from_slice(self.stack.cell(i, left + c, self.first, count));
+                    other[..count].copy_from_slice(self.stack.cell(left + c, i, self.first, count));
+                } else {
+                    own.fill(0.0);
+                    other.fill(0.0);
                 }
-                for k in at..count.min(at + LINE) {
-                    match self.rows[k][left..].first_chunk_mut::<LINE>() {
-                        Some(line) => turn(&own, k, line),
-                        None => turn(&own, k, &mut self.rows[k][left..]),
-                    }
+            }
+            let own = &self.cells[left * width..];
+            for at in (0..count).step_by(LINE) {
+                self.seen.tile(own, &other, width, at);
+            }
+            for (v, own) in self.probe[left..].iter().take(LINE).zip(own.chunks_exact(width)) {
+                for (sum, x) in image.iter_mut().zip(own) {
+                    *sum += v * x;
                 }
             }
         }
         self.image.copy_from_slice(&image[..count]);
-        self.seen
-    }
-}
-
-impl Turn<'_> {
-    /// Entry (i, j) of all kernels.
-    #[inline(always)]
-    fn cell(&self, i: usize, j: usize) -> &[f64] {
-        &self.stack.data[(i * self.stack.cols + j) * self.stack.terms + self.first..][..self.rows.len()]
+        // Kernel after kernel, so that what is written is contiguous.
+        for at in (0..count).step_by(LINE) {
+            for left in (0..length).step_by(LINE) {
+                let tile = &self.cells[left * width + at..];
+                for k in 0..LINE.min(count - at) {
+                    let row = &mut self.rows[at + k][left..];
+                    match row.first_chunk_mut::<LINE>() {
+                        Some(line) => turn(&tile[k..], width, line),
+                        None => turn(&tile[k..], width, row),
+                    }
+                }
+            }
+        }
+        (self.seen, self.cells)
     }
 }
 
 impl Seen {
-    /// Notes a line of cells of a line of kernels, from both sides of the diagonal. Cells left from before do no harm.
+    /// Notes a line of cells of a line of kernels, from both sides of the diagonal, cells `width` apart.
     #[inline(always)]
-    fn tile(&mut self, own: &Cells, other: &Cells, at: usize) {
+    fn tile(&mut self, own: &[f64], other: &[f64], width: usize, at: usize) {
         let (mut largest, mut apart, mut finite) = ([0.0f64; LINE], [0.0f64; LINE], [0.0; LINE]);
         for c in 0..LINE {
+            let (own, other) = (&own[c * width + at..][..LINE], &other[c * width + at..][..LINE]);
             for k in 0..LINE {
-                let (own, other) = (own[c][at + k], other[c][at + k]);
-                largest[k] = larger(larger(own.abs(), other.abs()), largest[k]);
-                apart[k] = larger((own - other).abs(), apart[k]);
-                finite[k] += (own - other) * 0.0;
+                largest[k] = larger(larger(own[k].abs(), other[k].abs()), largest[k]);
+                apart[k] = larger((own[k] - other[k]).abs(), apart[k]);
+                finite[k] += (own[k] - other[k]) * 0.0;
             }
         }
         for k in 0..LINE {
@@ -269,11 +278,11 @@ impl Seen {
     }
 }
 
-/// The cells of kernel k, or as many as there is room for.
+/// Every `width`-th number, as many as there is room for.
 #[inline(always)]
-fn turn(cells: &Cells, k: usize, line: &mut [f64]) {
+fn turn(cells: &[f64], width: usize, line: &mut [f64]) {
     for c in 0..line.len().min(LINE) {
-        line[c] = cells[c][k];
+        line[c] = cells[c * width];
     }
 }
 

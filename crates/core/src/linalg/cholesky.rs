@@ -249,8 +249,20 @@ mod tests {
             }
             assert!(Cholesky::proves(&mut a.clone(), 0.0));
             a[(n - 1, n - 1)] = -1.0;
-            assert!(!Cholesky::proves(&mut a.clone(), 0.0) && Cholesky::proves(&mut a.clone(), 2.0));
+            assert!(!Cholesky::proves(&mut a.clone(), 0.5));
             assert!(Cholesky::new(a, "a test matrix").is_err());
         }
+    }
+
+    #[test]
+    fn slack_is_for_what_is_left() {
+        let n = 100;
+        let mut ones = Matrix::new(n, n, vec![1.0; n * n]).unwrap();
+        (0..n).for_each(|i| ones[(i, i)] += 1e-9);
+        assert!(Cholesky::proves(&mut ones.clone(), 1e-6));
+        // An eigenvalue near −1e-4 in the last row, beyond the first block.
+        ones[(n - 1, n - 1)] -= 1e-4;
+        assert!(Cholesky::proves(&mut ones.clone(), 2e-4));
+        assert!(!Cholesky::proves(&mut ones.clone(), 1e-6) && !Cholesky::proves(&mut ones, 0.0));
     }
 }

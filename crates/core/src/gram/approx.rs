@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BuildOptions, Factor,
-    build::{Built, OnSphere, Raw, Wanted},
+    build::Built,
+    raw::{OnSphere, Raw, Wanted},
 };
 use crate::{Error, Result, data::Rng, linalg::dot};
 

@@ -4,11 +4,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approx, ApproxError, Factor, Gram, GramSet, Stack, check,
+    Approx, ApproxError, Factor, GramSet, check,
     factor::RankLimit,
     impute::{Imputation, Imputed},
     packed::Packed,
+    pairs::pair_table,
     panel,
+    raw::{Computed, OnSphere, Raw, Wanted},
     repair::repair,
     set::Stored,
     share::share,
@@ -16,17 +18,9 @@ use super::{
 use crate::{
     Error, Result,
     data::{Dataset, Missing, Rows, source::machine_memory},
-    kernels::{
-        Frequencies, Function, Indefinite, KernelSpec, Monomials, Normalize, Normalizer, Numeric, Pair, Points,
-        Together, Waves,
-    },
+    kernels::{Function, Indefinite, KernelSpec, Normalize, Normalizer, Numeric, Pair, Points, Together},
     linalg::Matrix,
 };
-
-/// Kernels of one cache line when the kernel axis is last.
-const LINE: usize = 8;
-/// Ready-made kernels taken from a stack at a time, in bytes.
-const BATCH_BYTES: usize = 1 << 26;
 
 /// How kernel matrices are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -89,136 +83,9 @@ impl Default for BuildOptions {
     }
 }
 
-/// Features of a kernel.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted {
-    /// Exact ones, where there are at most so many.
-    Exact(usize),
-    /// Random ones: as many cosines, as many sines, and the seed.
-    Waves(usize, u64),
-}
-
-/// Raw kernel values of one kernel on the training rows.
-pub(super) trait Raw: Sync {
-    fn diagonal(&self) -> Vec<f64>;
-    /// Entries (0..out.len(), j) of K.
-    fn head_of_column(&self, j: usize, out: &mut [f64]);
-    /// Entry (i, j) of K.
-    fn value(&self, i: usize, j: usize) -> f64 {
-        let mut head = vec![0.0; i.min(j) + 1];
-        self.head_of_column(i.max(j), &mut head);
-        head[i.min(j)]
-    }
-    /// Features, where there are any of the kind.
-    fn features(&self, _wanted: Wanted) -> Option<Matrix> {
-        None
-    }
-    /// Can the rank be expected to stay below `max`?
-    fn promises(&self, _max: usize) -> bool {
-        true
-    }
-}
-
-/// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
-struct Computed<'a> {
-    function: Function,
-    pair: Pair,
-    columns: &'a [usize],
-    x: &'a Numeric,
-    pairs: Option<&'a Gram>,
-}
-
-impl Raw for Computed<'_> {
-    fn diagonal(&self) -> Vec<f64> {
-        let mut values: Vec<f64> = (0..self.x.rows()).map(|i| self.x.pair(self.pair, i, self.x, i)).collect();
-        self.function.finish(&mut values);
-        values
-    }
-
-    fn head_of_column(&self, j: usize, out: &mut [f64]) {
-        match self.pairs {
-            Some(pairs) => out.copy_from_slice(&pairs.row(j)[..out.len()]),
-            None => self.x.pair_row(self.pair, j, self.x, out),
-        }
-        self.function.finish(out);
-    }
-
-    fn value(&self, i: usize, j: usize) -> f64 {
-        let mut value = [self.x.pair(self.pair, i, self.x, j)];
-        self.function.finish(&mut value);
-        value[0]
-    }
-
-    fn features(&self, wanted: Wanted) -> Option<Matrix> {
-        match wanted {
-            Wanted::Exact(max) => {
-                Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(&self.x.to_dense()))
-            }
-            Wanted::Waves(count, seed) => {
-                let (law, _) = self.function.spectrum()?;
-                let drawn = Frequencies::draw(law, seed, self.columns, count);
-                let all: Vec<usize> = (0..self.columns.len()).collect();
-                Waves::new(self.function, &drawn, &all).map(|w| w.map_rows(&self.x.to_dense()))
-            }
-        }
-    }
-}
-
-impl Raw for Points {
-    fn diagonal(&self) -> Vec<f64> {
-        Points::diagonal(self)
-    }
-
-    fn head_of_column(&self, j: usize, out: &mut [f64]) {
-        self.row(j, self, out);
-    }
-
-    fn promises(&self, max: usize) -> bool {
-        // Features depend on each other, all letters of a position for one: the rank lies somewhat below their number.
-        let enough = max + max / 2;
-        self.rank_bound(enough).is_none_or(|bound| bound < enough)
-    }
-}
-
-impl Raw for Matrix {
-    fn diagonal(&self) -> Vec<f64> {
-        (0..self.rows()).map(|i| self[(i, i)]).collect()
-    }
-
-    fn head_of_column(&self, j: usize, out: &mut [f64]) {
-        // Symmetric: a row is a column.
-        out.copy_from_slice(&self.row(j)[..out.len()]);
-    }
-}
-
-/// Raw values under spherical normalisation.
-pub(super) struct OnSphere<'a> {
-    pub raw: &'a dyn Raw,
-    pub roots: &'a [f64],
-}
-
-impl Raw for OnSphere<'_> {
-    fn diagonal(&self) -> Vec<f64> {
-        vec![1.0; self.roots.len()]
-    }
-
-    fn head_of_column(&self, j: usize, out: &mut [f64]) {
-        self.raw.head_of_column(j, out);
-        out.iter_mut().zip(self.roots).for_each(|(o, r)| *o /= r * self.roots[j]);
-    }
-
-    fn features(&self, wanted: Wanted) -> Option<Matrix> {
-        let mut rows = self.raw.features(wanted)?;
-        for (i, r) in self.roots.iter().enumerate() {
-            rows.row_mut(i).iter_mut().for_each(|x| *x /= r);
-        }
-        Some(rows)
-    }
-}
-
 /// A finished term with its constants.
 pub(super) struct Built {
-    term: Stored,
+    pub term: Stored,
     normalizer: Normalizer,
     roots: Vec<f64>,
     error: Option<ApproxError>,
@@ -237,7 +104,7 @@ impl BuildOptions {
     }
 
     /// The term as a factor, or `None` where that does not pay.
-    fn factor(&self, raw: &dyn Raw, name: &str) -> Result<Option<Built>> {
+    pub(super) fn factor(&self, raw: &dyn Raw, name: &str) -> Result<Option<Built>> {
         if self.approx != Approx::None {
             return self.stand_in(raw, name).map(Some);
         }
@@ -282,12 +149,9 @@ impl BuildOptions {
         Ok(Built { term: Stored::Factor(factor), normalizer, roots, error })
     }
 
-    /// The term as a packed triangle, whose raw values may be at hand.
-    fn dense(&self, raw: &dyn Raw, name: &str, single: bool, ready: Option<Packed<f64>>) -> Result<Built> {
-        let (roots, diagonal) = self.sphere(raw, name)?;
-        let n = diagonal.len();
-        let fill = |i: usize, rows: &mut [&mut [f64]]| raw.head_of_column(i, rows[0]);
-        let mut k = ready.unwrap_or_else(|| Packed::several(n, 1, fill).swap_remove(0));
+    /// The term as a packed triangle, from its raw values.
+    pub(super) fn triangle(&self, mut k: Packed<f64>, name: &str, single: bool) -> Result<Built> {
+        let (n, (roots, diagonal)) = (k.n(), self.sphere(&k, name)?);
         if !roots.is_empty() {
             k.map_rows(|i, row| row.iter_mut().zip(&roots).for_each(|(v, r)| *v /= r * roots[i]));
         }
@@ -298,6 +162,7 @@ impl BuildOptions {
         })?;
         match &normalizer {
             Normalizer::Spherical => {}
+            Normalizer::Scale { divisor: 1.0 } => {}
             Normalizer::Scale { divisor } => k.map_rows(|_, row| row.iter_mut().for_each(|v| *v /= divisor)),
             Normalizer::Center { row_means, grand_mean } => k.map_rows(|i, row| {
                 let shift = grand_mean - row_means[i];
@@ -323,19 +188,19 @@ impl BuildOptions {
 type OnePass<'a> = dyn Fn(&[usize]) -> Option<Vec<Packed<f64>>> + 'a;
 
 /// Terms found so far and what they weigh.
-struct Assembly<'a> {
-    options: &'a BuildOptions,
+pub(super) struct Assembly<'a> {
+    pub options: &'a BuildOptions,
     n: usize,
     built: Vec<Option<Built>>,
     /// In memory.
     bytes: u64,
-    maps: Vec<Option<Matrix>>,
+    pub maps: Vec<Option<Matrix>>,
     imputations: Vec<Option<Imputation>>,
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl<'a> Assembly<'a> {
-    fn new(options: &'a BuildOptions, n: usize, terms: usize) -> Self {
+    pub fn new(options: &'a BuildOptions, n: usize, terms: usize) -> Self {
         let (maps, imputations) = (vec![None; terms], vec![None; terms]);
         let (built, notes) = ((0..terms).map(|_| None).collect(), Vec::new());
         Self { options, n, built, bytes: 0, maps, imputations, notes }
@@ -378,14 +243,43 @@ impl<'a> Assembly<'a> {
             batch.par_iter().map(|(_, name, raw)| self.options.factor(*raw, name)).collect::<Result<_>>()?;
         let mut missing = Vec::new();
         for (item, factor) in batch.iter().zip(factors) {
-            if let Some(Built { term: Stored::Factor(f), .. }) = &factor {
-                self.bytes += weight(&[f]);
-            } else {
-                missing.push(*item);
+            match factor {
+                Some(factor) => self.place(item.0, factor),
+                None => missing.push(*item),
             }
-            self.built[item.0] = factor;
         }
-        let count = missing.len() as u64;
+        let single = self.reserve(missing.len())?;
+        let terms: Vec<usize> = missing.iter().map(|(t, ..)| *t).collect();
+        // In one pass all triangles are wide at once: not where they do not fit.
+        let ready = if single || missing.len() < 2 { None } else { together(&terms) };
+        let ready: Vec<Option<Packed<f64>>> =
+            ready.map_or_else(|| missing.iter().map(|_| None).collect(), |all| all.into_iter().map(Some).collect());
+        let dense: Vec<Built> = missing
+            .par_iter()
+            .zip(ready)
+            .map(|((_, name, raw), ready)| {
+                let fill = |i: usize, rows: &mut [&mut [f64]]| raw.head_of_column(i, rows[0]);
+                let k = ready.unwrap_or_else(|| Packed::several(self.n, 1, fill).swap_remove(0));
+                self.options.triangle(k, name, single)
+            })
+            .collect::<Result<_>>()?;
+        for ((at, ..), term) in missing.iter().zip(dense) {
+            self.place(*at, term);
+        }
+        Ok(())
+    }
+
+    /// Takes a finished term in.
+    pub fn place(&mut self, t: usize, built: Built) {
+        if let Stored::Factor(f) = &built.term {
+            self.bytes += weight(&[f]);
+        }
+        self.built[t] = Some(built);
+    }
+
+    /// Room for some triangles, before they are there; are they to be single?
+    pub fn reserve(&mut self, count: usize) -> Result<bool> {
+        let count = count as u64;
         let (wide, narrow) = (self.bytes + count * Packed::<f64>::bytes(self.n), count * Packed::<f32>::bytes(self.n));
         let single = self.options.storage == Storage::DenseF32
             || (self.options.storage == Storage::Auto && wide > self.options.budget.bytes);
@@ -395,20 +289,7 @@ impl<'a> Assembly<'a> {
             self.bytes,
             "raise the budget, use fewer kernels or rows, or smoother kernels (wider ones have lower rank)",
         )?;
-        let terms: Vec<usize> = missing.iter().map(|(t, ..)| *t).collect();
-        // In one pass all triangles are wide at once: not where they do not fit.
-        let ready = if single || missing.len() < 2 { None } else { together(&terms) };
-        let ready: Vec<Option<Packed<f64>>> =
-            ready.map_or_else(|| missing.iter().map(|_| None).collect(), |all| all.into_iter().map(Some).collect());
-        let dense: Vec<Built> = missing
-            .par_iter()
-            .zip(ready)
-            .map(|((_, name, raw), ready)| self.options.dense(*raw, name, single, ready))
-            .collect::<Result<_>>()?;
-        for ((at, ..), term) in missing.iter().zip(dense) {
-            self.built[*at] = Some(term);
-        }
-        Ok(())
+        Ok(single)
     }
 
     /// The factors among these terms.
@@ -426,7 +307,7 @@ impl<'a> Assembly<'a> {
 
     /// Puts the factors among these terms into bases that they share: those with most columns first, or in the order given. Bases that
     /// would take more than half of the budget lie in files: solvers need the rest.
-    fn share(&mut self, terms: &[usize], sort: bool) -> Result<()> {
+    pub fn share(&mut self, terms: &[usize], sort: bool) -> Result<()> {
         let before = self.bytes;
         let tolerance = self.options.rank_tolerance;
         // One that has used up its declared rank has a space for itself.
@@ -444,7 +325,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    fn finish(self) -> GramSet {
+    pub fn finish(self) -> GramSet {
         let mut set = GramSet {
             n: self.n,
             terms: Vec::new(),
@@ -472,16 +353,6 @@ fn weight_of(factors: &[&mut Factor]) -> u64 {
 /// Bytes of factors with their bases.
 fn weight(factors: &[&Factor]) -> u64 {
     factors.iter().map(|f| f.bytes()).sum::<u64>() + panel::basis_bytes(factors)
-}
-
-/// The lower triangle of pair numbers over one scope, mirrored.
-fn pair_table(pair: Pair, x: &Numeric) -> Gram {
-    let mut table = Gram::zeros(x.rows());
-    table.data_mut().par_chunks_mut(x.rows()).enumerate().for_each(|(i, row)| {
-        row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = x.pair(pair, i, x, j));
-    });
-    table.mirror();
-    table
 }
 
 /// String kernels on one column, those that share a pass over pairs in one list.
@@ -546,10 +417,9 @@ impl GramSet {
             }
             let scope = Numeric::of(rows, columns);
             for &t in members.iter().filter(|&&t| matches!(kernels[t].function, Function::Sigmoid { .. })) {
-                check::positive_semidefinite(
-                    &kernels[t].points(rows).block(&kernels[t].points(rows)),
-                    &kernels[t].name,
-                )?;
+                let points = kernels[t].points(rows);
+                let k = Packed::lower(&points.block(&points));
+                check::positive_semidefinite(&k, &kernels[t].name, &mut Matrix::default())?;
             }
             let mut pairs: Vec<Pair> = members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
             pairs.sort_unstable();
@@ -584,74 +454,6 @@ impl GramSet {
             assembly.share(members, true)?;
         }
         Ok(assembly.finish())
-    }
-
-    /// Ready-made Gram matrices, checked: square, finite, symmetric; and what is not positive semidefinite treated as asked.
-    pub fn from_stack_repaired(
-        stack: Stack<'_>,
-        names: &[String],
-        options: &BuildOptions,
-        how: Indefinite,
-    ) -> Result<Self> {
-        if how == Indefinite::Refuse {
-            return Self::from_stack(stack, names, options);
-        }
-        let mut assembly = Assembly::new(options, stack.rows, stack.terms);
-        for t in 0..stack.terms {
-            let mut k = Vec::new();
-            stack.read(t..t + 1, &mut k);
-            let k = k.swap_remove(0);
-            assembly.add_ready(t, &names[t], k, how)?;
-        }
-        Ok(assembly.finish())
-    }
-
-    /// Ready-made Gram matrices, checked: square, finite, symmetric, positive semidefinite.
-    pub fn from_stack(stack: Stack<'_>, names: &[String], options: &BuildOptions) -> Result<Self> {
-        options.refuse_ready_made()?;
-        let n = stack.rows;
-        let mut assembly = Assembly::new(options, n, stack.terms);
-        let at_once = (BATCH_BYTES / (8 * n * n).max(1)).clamp(LINE, 8 * LINE);
-        let mut kernels = Vec::new();
-        for first in (0..stack.terms).step_by(at_once) {
-            stack.read(first..(first + at_once).min(stack.terms), &mut kernels);
-            kernels.par_iter().zip(&names[first..]).try_for_each(|(k, name)| check::symmetric(k, name).map(|_| ()))?;
-            let batch: Vec<(usize, &str, &dyn Raw)> = kernels
-                .iter()
-                .enumerate()
-                .map(|(i, k)| (first + i, names[first + i].as_str(), k as &dyn Raw))
-                .collect();
-            assembly.add(&batch, &|_| None).or_else(|e| {
-                // An indefinite matrix may fail in its normalisation first; what is wrong with it is the better message.
-                kernels.iter().zip(&names[first..]).try_for_each(|(k, name)| check::positive_semidefinite(k, name))?;
-                Err(e)
-            })?;
-            kernels.par_iter().enumerate().try_for_each(|(i, k)| match &assembly.built[first + i] {
-                Some(Built { term: Stored::Factor(f), .. }) => {
-                    check::against_factor(k, f, options.normalize, &names[first + i])
-                }
-                _ => check::positive_semidefinite(k, &names[first + i]),
-            })?;
-        }
-        assembly.share(&(0..stack.terms).collect::<Vec<_>>(), false)?;
-        Ok(assembly.finish())
-    }
-}
-
-impl Stack<'_> {
-    /// Kernels of a range, each as a matrix of its own, in one pass over the numbers, into matrices that may be there already.
-    fn read(&self, range: std::ops::Range<usize>, out: &mut Vec<Matrix>) {
-        out.resize_with(range.len(), || Matrix::zeros(self.rows, self.cols));
-        // A line of numbers at a time, read from a line of cells that stays in the cache.
-        out.par_chunks_mut(2 * LINE).enumerate().for_each(|(b, out)| {
-            let first = range.start + 2 * LINE * b;
-            for (block, cells) in self.data.chunks(LINE * self.terms).enumerate() {
-                for (k, matrix) in out.iter_mut().enumerate() {
-                    let line = cells[first + k..].iter().step_by(self.terms);
-                    matrix.data_mut()[block * LINE..].iter_mut().zip(line).for_each(|(o, v)| *o = *v);
-                }
-            }
-        });
     }
 }
 

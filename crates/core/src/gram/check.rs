@@ -1,17 +1,22 @@
 //! Is a ready-made matrix a kernel matrix at all?
 
-use super::{Factor, lanczos::extreme_eigenvalues};
+use super::{Factor, lanczos::extreme_eigenvalues_of, packed::Packed};
 use crate::{
     Error, Result,
-    kernels::Normalize,
     linalg::{Cholesky, Matrix, axpy, dot},
 };
 
 /// Up to this many rows a factorisation, which takes n³/3 operations, proves what Lanczos steps suggest.
 const PROVEN: usize = 3000;
 const POWER_STEPS: usize = 4;
+/// δ, as a share of the largest eigenvalue.
+const SHIFT: f64 = 2e-6;
 /// Rows and columns compared at a time.
 const TILE: usize = 32;
+
+/// How far apart both sides of the diagonal may be, as a share of the largest entry: generous enough for values computed in single
+/// precision.
+pub const APART: f64 = 1e-6;
 
 /// Square, finite, symmetric to rounding. Returns the largest absolute entry.
 pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
@@ -25,8 +30,7 @@ pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
         ));
     }
     let largest = k.data().iter().fold(0.0f64, |m, x| m.max(x.abs()));
-    // Generous enough for values computed in single precision.
-    let differ = |&(i, j): &(usize, usize)| (k[(i, j)] - k[(j, i)]).abs() > 1e-6 * largest;
+    let differ = |&(i, j): &(usize, usize)| (k[(i, j)] - k[(j, i)]).abs() > APART * largest;
     // Tile by tile: both sides of a tile stay in the cache.
     let tiles = (0..n).step_by(TILE).flat_map(|first| (0..=first).step_by(TILE).map(move |left| (first, left)));
     for (first, left) in tiles {
@@ -43,57 +47,82 @@ pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
 }
 
 /// No eigenvalue below −1e-6 of the largest: what rounding in single precision may leave. A Cholesky factor of K + δI proves that there is
-/// none below −δ; only where there is no factor, or where it would take too long, Lanczos steps look for the eigenvalue.
-pub fn positive_semidefinite(k: &Matrix, name: &str) -> Result<()> {
-    if k.rows() <= PROVEN {
-        let largest = largest_eigenvalue(k);
-        let mut shifted = k.clone();
-        (0..k.rows()).for_each(|i| shifted[(i, i)] += 2e-6 * largest);
-        if largest > 0.0 && Cholesky::new(shifted, name).is_ok() {
+/// none below −δ; only where there is no factor, or where it would take too long, Lanczos steps look for the eigenvalue. `room` is memory
+/// to work in.
+pub fn positive_semidefinite(k: &Packed<f64>, name: &str, room: &mut Matrix) -> Result<()> {
+    if k.n() <= PROVEN {
+        // Most need no more than a smaller δ, known sooner: little of it in the factor, so that a low rank shows, and the rest as slack.
+        let shift = SHIFT * easy_eigenvalue(k);
+        if shift > 0.0 && proven(k, 1e-3 * shift, 0.999 * shift, room) {
             return Ok(());
         }
-        let (low, high) = extreme_eigenvalues(k);
+        let largest = largest_eigenvalue(k);
+        if largest > 0.0 && proven(k, SHIFT * largest, 0.0, room) {
+            return Ok(());
+        }
+        let (low, high) = extreme_eigenvalues_of(k.n(), |v, out| k.apply(v, out));
         let evidence = if low < -1e-6 * high.abs().max(low.abs()) {
             format!("eigenvalue {low:.3e} against the largest {high:.3e}")
         } else if high == 0.0 && low == 0.0 {
             return Ok(());
         } else {
-            format!("an eigenvalue is below {:.3e}, the largest is {high:.3e}", -2e-6 * largest)
+            format!("an eigenvalue is below {:.3e}, the largest is {high:.3e}", -SHIFT * largest)
         };
         return Err(indefinite(name, &evidence));
     }
-    let (low, high) = extreme_eigenvalues(k);
+    let (low, high) = extreme_eigenvalues_of(k.n(), |v, out| k.apply(v, out));
     if low < -1e-6 * high.abs().max(low.abs()) {
         return Err(indefinite(name, &format!("eigenvalue {low:.3e} against the largest {high:.3e}")));
     }
     Ok(())
 }
 
-/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: compare both on a
-/// vector with no structure.
-pub fn against_factor(k: &Matrix, factor: &Factor, normalize: Normalize, name: &str) -> Result<()> {
-    if normalize == Normalize::Center || normalize == Normalize::Spherical {
-        return positive_semidefinite(k, name);
+/// Is K + (shift + slack) I positive definite, by [`Cholesky::proves`]?
+fn proven(k: &Packed<f64>, shift: f64, slack: f64, room: &mut Matrix) -> bool {
+    let n = k.n();
+    if room.rows() != n {
+        *room = Matrix::zeros(n, n);
     }
-    let n = k.rows();
-    let v: Vec<f64> = (0..n).map(|i| 2.0 * (0.5 + i as f64 * 0.618_033_988_749_895).fract() - 1.0).collect();
-    let w = factor.project(&v);
-    let mut stored = vec![0.0; n];
-    factor.times(&w, &mut stored);
-    let mut given: Vec<f64> = (0..n).map(|i| dot(k.row(i), &v)).collect();
+    for (i, row) in room.data_mut().chunks_exact_mut(n).enumerate() {
+        row[..=i].copy_from_slice(k.row(i));
+        row[i] += shift;
+    }
+    Cholesky::proves(room, slack)
+}
+
+/// A vector with no structure.
+pub fn probe(n: usize) -> Vec<f64> {
+    (0..n).map(|i| 2.0 * (0.5 + i as f64 * 0.618_033_988_749_895).fract() - 1.0).collect()
+}
+
+/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: are the lower triangles of
+/// both, `given` that of the matrix, alike on the probe?
+pub fn is_like_factor(mut given: Vec<f64>, probe: &[f64], factor: &Factor) -> bool {
+    let rows = factor.rows();
+    let mut sum = vec![0.0; rows.cols()];
+    // Row i of the triangle of L Lᵀ meets the probe in ⟨L_i, Σ_{j ≤ i} v_j L_j⟩.
+    let image = |(i, v): (usize, &f64)| {
+        axpy(*v, rows.row(i), &mut sum);
+        dot(rows.row(i), &sum)
+    };
+    let stored: Vec<f64> = probe.iter().enumerate().map(image).collect();
     // `stored` is scaled; the best multiple of it must explain `given`.
     let ratio = dot(&given, &stored) / dot(&stored, &stored).max(f64::MIN_POSITIVE);
     let size = dot(&given, &given);
     axpy(-ratio, &stored, &mut given);
-    if dot(&given, &given) > 1e-8 * size {
-        return positive_semidefinite(k, name);
-    }
-    Ok(())
+    dot(&given, &given) <= 1e-8 * size
+}
+
+/// From below, at a glance: by the diagonal, and by the sum of all entries, which is large where most of them are positive.
+fn easy_eigenvalue(k: &Packed<f64>) -> f64 {
+    let n = k.n();
+    let sum: f64 = k.quad_forms(&[vec![1.0; n]]).iter().sum();
+    (0..n).map(|i| k.row(i)[i]).fold(sum / n as f64, f64::max)
 }
 
 /// From below, by a few steps of the power method: kernels have one that stands out, or many alike, and both are found soon enough.
-fn largest_eigenvalue(k: &Matrix) -> f64 {
-    let n = k.rows();
+fn largest_eigenvalue(k: &Packed<f64>) -> f64 {
+    let n = k.n();
     let mut v: Vec<f64> = (0..n).map(|i| 1.0 + (i as f64 * 0.754_877_666).fract()).collect();
     let mut value = 0.0;
     for _ in 0..POWER_STEPS {
@@ -102,7 +131,8 @@ fn largest_eigenvalue(k: &Matrix) -> f64 {
             break;
         }
         v.iter_mut().for_each(|x| *x /= length);
-        let next: Vec<f64> = (0..n).map(|i| dot(k.row(i), &v)).collect();
+        let mut next = vec![0.0; n];
+        k.apply(&v, &mut next);
         value = dot(&v, &next);
         v = next;
     }

@@ -14,7 +14,7 @@ use std::{
 
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, axpy, dot};
+use crate::linalg::{Matrix, axpy, axpy_four, dot};
 
 /// How far a pivoted Cholesky goes.
 #[derive(Debug, Clone, Copy)]
@@ -158,20 +158,26 @@ impl Factor {
         let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
         let (mut left, mut pivots) = (diagonal.to_vec(), Vec::new());
         let mut columns: Vec<Vec<f64>> = Vec::new();
+        let mut course = Vec::new();
         loop {
             let remaining: f64 = left.iter().sum();
+            course.push(remaining / trace);
             let best = (0..n).fold(0, |b, i| if left[i] > left[b] { i } else { b });
             // Below rounding the diagonal holds noise only: go no further.
             if remaining <= limit.tolerance * trace || left[best] <= 8.0 * f64::EPSILON * largest {
                 break;
             }
             let rank = columns.len();
-            if rank >= limit.max_rank || (limit.max_rank < n && hopeless(rank, remaining / trace, limit)) {
+            if rank >= limit.max_rank || (limit.max_rank < n && hopeless(&course, limit)) {
                 return None;
             }
             let mut next = vec![0.0; n];
             column(best, &mut next);
-            for c in &columns {
+            let (fours, rest) = columns.as_chunks::<4>();
+            for c in fours {
+                axpy_four(c.each_ref().map(|c| -c[best]), c.each_ref().map(Vec::as_slice), &mut next);
+            }
+            for c in rest {
                 axpy(-c[best], c, &mut next);
             }
             let root = left[best].sqrt();
@@ -190,10 +196,8 @@ impl Factor {
         }
         let rank = columns.len();
         let mut rows = Matrix::zeros(n, rank);
-        for (j, c) in columns.iter().enumerate() {
-            for i in 0..n {
-                rows[(i, j)] = c[i];
-            }
+        for (i, row) in rows.data_mut().chunks_exact_mut(rank.max(1)).enumerate() {
+            row.iter_mut().zip(&columns).for_each(|(x, c)| *x = c[i]);
         }
         // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
         let rounding = (rank + 1) as f64 * f64::EPSILON * trace;
@@ -435,14 +439,20 @@ pub(super) fn project(basis: &Matrix, a: &[f64]) -> Vec<f64> {
 }
 
 /// Pivots first cover the samples, removing a steady share of the trace each, then the residual falls faster than geometrically. If even a
-/// generous reading of either phase does not end within the limit, a dense matrix is the better home.
-fn hopeless(rank: usize, relative: f64, limit: RankLimit) -> bool {
-    rank >= 16 && rank.is_power_of_two() && {
-        let (rank, max_rank) = (rank as f64, limit.max_rank as f64);
-        let covering = rank / (1.0 - relative).max(1e-9);
-        let falling = rank * limit.tolerance.ln() / relative.min(0.999).ln();
-        covering > 2.0 * max_rank || falling > 8.0 * max_rank
+/// generous reading of either phase, or of what the last half of the pivots did, does not end within the limit, a dense matrix is the
+/// better home. In: the share of the trace that was left after each pivot.
+fn hopeless(course: &[f64], limit: RankLimit) -> bool {
+    let rank = course.len() - 1;
+    if rank < 16 || rank % 16 != 0 {
+        return false;
     }
+    let (now, before) = (course[rank].min(0.999), course[rank / 2].min(0.999));
+    let (pivots, most) = (rank as f64, limit.max_rank as f64);
+    let covering = pivots / (1.0 - course[rank]).max(1e-9);
+    let falling = pivots * limit.tolerance.ln() / now.ln();
+    let lately = 0.5 * pivots * (limit.tolerance / now).ln() / (now / before).ln().min(-1e-9);
+    rank.is_power_of_two() && (covering > 2.0 * most || falling > 8.0 * most)
+        || rank >= 64 && lately > 6.0 * (most - pivots)
 }
 
 #[cfg(test)]

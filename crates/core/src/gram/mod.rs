@@ -12,11 +12,14 @@ mod images;
 mod impute;
 mod lanczos;
 mod packed;
+mod pairs;
 mod panel;
+mod raw;
 mod repair;
 mod set;
 mod share;
 mod square;
+mod stack;
 mod subset;
 mod sums;
 

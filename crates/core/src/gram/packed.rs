@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{Wide, wide};
+use crate::linalg::{Matrix, Wide, wide};
 
 /// An action on numbers and stored cells, side by side.
 struct Each<'a, T, F>(&'a mut [f64], &'a [T], F);
@@ -80,25 +80,29 @@ pub trait Cell: Copy + Send + Sync + 'static {
 }
 
 impl Cell for f64 {
+    #[inline]
     fn from_f64(x: f64) -> Self {
         x
     }
+    #[inline]
     fn to_f64(self) -> f64 {
         self
     }
 }
 
 impl Cell for f32 {
+    #[inline]
     fn from_f64(x: f64) -> Self {
         x as Self
     }
+    #[inline]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
 }
 
 /// Row i holds entries (i, 0..=i).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Packed<T> {
     n: usize,
     data: Vec<T>,
@@ -110,21 +114,42 @@ impl<T: Cell> Packed<T> {
         (n as u64 * (n as u64 + 1) / 2) * size_of::<T>() as u64
     }
 
+    /// All zeros.
+    pub fn zeros(n: usize) -> Self {
+        Self { n, data: vec![T::from_f64(0.0); n * (n + 1) / 2] }
+    }
+
+    /// The lower triangle of a square matrix.
+    pub fn lower(k: &Matrix) -> Self {
+        let data = (0..k.rows()).flat_map(|i| k.row(i)[..=i].iter().map(|&x| T::from_f64(x))).collect();
+        Self { n: k.rows(), data }
+    }
+
     /// Several matrices filled together: `fill(i, rows)` writes entries (i, 0..=i) of each.
     pub fn several(n: usize, count: usize, fill: impl Fn(usize, &mut [&mut [T]]) + Sync) -> Vec<Self> {
-        let mut all = vec![vec![T::from_f64(0.0); n * (n + 1) / 2]; count];
-        // Row i of every matrix, one task per row.
+        let mut all: Vec<Self> = (0..count).map(|_| Self::zeros(n)).collect();
+        Self::rows_of(&mut all).par_iter_mut().enumerate().for_each(|(i, rows)| fill(i, rows));
+        all
+    }
+
+    /// Entries (i, 0..=i) of several matrices of one size, for every i.
+    pub fn rows_of(all: &mut [Self]) -> Vec<Vec<&mut [T]>> {
+        let (n, count) = (all.first().map_or(0, |k| k.n), all.len());
         let mut rows: Vec<Vec<&mut [T]>> = (0..n).map(|_| Vec::with_capacity(count)).collect();
-        for data in &mut all {
-            let mut rest = data.as_mut_slice();
+        for k in all {
+            let mut rest = k.data.as_mut_slice();
             for (i, rows) in rows.iter_mut().enumerate() {
                 let (row, later) = rest.split_at_mut(i + 1);
                 rows.push(row);
                 rest = later;
             }
         }
-        rows.par_iter_mut().enumerate().for_each(|(i, rows)| fill(i, rows));
-        all.into_iter().map(|data| Self { n, data }).collect()
+        rows
+    }
+
+    /// Size.
+    pub fn n(&self) -> usize {
+        self.n
     }
 
     /// Sum of the diagonal.
@@ -157,13 +182,13 @@ impl<T: Cell> Packed<T> {
         wide(Each(out, self.row(i), |o: &mut f64, v: f64| *o += w * v));
     }
 
-    /// The whole of row i, upper part gathered.
+    /// The whole of row i, upper part gathered, or its first entries.
     pub fn full_row(&self, i: usize, out: &mut [f64]) {
         for (o, &v) in out.iter_mut().zip(self.row(i)) {
             *o = v.to_f64();
         }
         for (j, o) in out.iter_mut().enumerate().skip(i + 1) {
-            *o = self.row(j)[i].to_f64();
+            *o = self.data[j * (j + 1) / 2 + i].to_f64();
         }
     }
 

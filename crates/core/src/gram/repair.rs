@@ -3,7 +3,7 @@
 //! K = Σ λ_k v_k v_kᵀ. `Shift` adds |λ_min| to the diagonal. `Clip` and `Flip` replace λ_k by max(λ_k, 0) and |λ_k|, which is P K with
 //! P = Σ [λ_k > 0] v_k v_kᵀ and P = Σ sign(λ_k) v_k v_kᵀ; a new row with values s against the training rows then has P s.
 
-use super::check;
+use super::{check, packed::Packed};
 use crate::{
     Result,
     kernels::Indefinite,
@@ -21,7 +21,9 @@ pub(super) struct Repaired {
 
 /// `None` where nothing was wrong with `k`, which must be symmetric.
 pub(super) fn repair(k: &Matrix, name: &str, how: Indefinite) -> Result<Option<Repaired>> {
-    let Err(problem) = check::positive_semidefinite(k, name) else { return Ok(None) };
+    let Err(problem) = check::positive_semidefinite(&Packed::lower(k), name, &mut Matrix::default()) else {
+        return Ok(None);
+    };
     if how == Indefinite::Refuse {
         return Err(problem);
     }
@@ -79,7 +81,8 @@ mod tests {
         assert!(repair(&k, "k", Indefinite::Refuse).err().unwrap().to_string().contains("not positive semidefinite"));
         for how in [Indefinite::Shift, Indefinite::Clip, Indefinite::Flip] {
             let fixed = repair(&k, "k", how).unwrap().unwrap();
-            assert!(check::positive_semidefinite(&fixed.matrix, "k").is_ok(), "{how:?}");
+            let lower = Packed::lower(&fixed.matrix);
+            assert!(check::positive_semidefinite(&lower, "k", &mut Matrix::default()).is_ok(), "{how:?}");
             assert!(repair(&fixed.matrix, "k", how).unwrap().is_none());
             let Some(p) = fixed.map else { continue };
             for i in 0..n {

@@ -84,6 +84,11 @@ impl Numeric {
         self.dense.cols() + self.sparse.as_ref().map_or(0, Sparse::cols)
     }
 
+    /// The columns, where none of them is stored sparsely.
+    pub fn dense(&self) -> Option<&Matrix> {
+        self.sparse.is_none().then_some(&self.dense)
+    }
+
     /// The pair's value for row i and row j of `other`.
     pub fn pair(&self, pair: Pair, i: usize, other: &Self, j: usize) -> f64 {
         let dense = pair.of(self.dense.row(i), other.dense.row(j));

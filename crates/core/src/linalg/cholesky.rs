@@ -5,7 +5,10 @@ use rayon::prelude::*;
 use super::{Matrix, axpy, dot, gemm, gemm_nt};
 use crate::{Error, Result};
 
+/// Columns eliminated before what is right of them is touched.
 const BLOCK: usize = 64;
+/// Columns treated one after the other.
+const LEAF: usize = 16;
 /// Rows below a block treated by one task.
 const RUN: usize = 128;
 
@@ -23,12 +26,24 @@ impl Cholesky {
             return Err(Error::shape(what, "a square matrix", format!("{} × {}", n, a.cols())));
         }
         for start in (0..n).step_by(BLOCK) {
-            let end = (start + BLOCK).min(n);
-            factor_diagonal_block(&mut a, start, end, what)?;
-            solve_panel(&mut a, start, end);
-            update_trailing(&mut a, start, end);
+            eliminate(&mut a, start, (start + BLOCK).min(n), what)?;
         }
         Ok(Self { lower: a })
+    }
+
+    /// Is A + D positive definite, where the diagonal D holds numbers between 0 and `slack`? Works in the memory of `a` and reads only the
+    /// lower triangle. Ends as soon as what is left, with `slack` on its diagonal, is dominated by that diagonal: early where the rank is low.
+    pub fn proves(a: &mut Matrix, slack: f64) -> bool {
+        let n = a.rows();
+        for start in (0..n).step_by(BLOCK) {
+            if is_dominated(a, start, slack) {
+                return true;
+            }
+            if eliminate(a, start, (start + BLOCK).min(n), "a matrix").is_err() {
+                return false;
+            }
+        }
+        true
     }
 
     /// L; what is above its diagonal does not count.
@@ -101,7 +116,44 @@ impl Cholesky {
     }
 }
 
+/// Is every diagonal entry from `first` on, with `slack` added, above the sum of the others in its row?
+fn is_dominated(a: &Matrix, first: usize, slack: f64) -> bool {
+    let mut sums = vec![0.0; a.rows() - first];
+    // From below: the last row is the longest, and most often the answer.
+    for i in (0..sums.len()).rev() {
+        let row = &a.row(first + i)[first..=first + i];
+        let (own, others) = (row[i] + slack, &row[..i]);
+        let above = own > sums[i] + others.iter().map(|x| x.abs()).sum::<f64>();
+        if !above {
+            return false;
+        }
+        sums.iter_mut().zip(others).for_each(|(sum, x)| *sum += x.abs());
+    }
+    true
+}
+
+/// Columns start..end of L, and their part taken from what is right of them.
+fn eliminate(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<()> {
+    factor_diagonal_block(a, start, end, what)?;
+    let n = a.rows();
+    solve_below(a, start, end, n);
+    update_below(a, start, end, n);
+    Ok(())
+}
+
+/// By halves.
 fn factor_diagonal_block(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<()> {
+    if end - start <= LEAF {
+        return factor_leaf(a, start, end, what);
+    }
+    let middle = start + (end - start).div_ceil(2 * LEAF) * LEAF;
+    factor_diagonal_block(a, start, middle, what)?;
+    solve_below(a, start, middle, end);
+    update_below(a, start, middle, end);
+    factor_diagonal_block(a, middle, end, what)
+}
+
+fn factor_leaf(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<()> {
     for j in start..end {
         let pivot = a[(j, j)] - dot(&a.row(j)[start..j], &a.row(j)[start..j]);
         if pivot.is_nan() || pivot <= 0.0 {
@@ -120,23 +172,25 @@ fn factor_diagonal_block(a: &mut Matrix, start: usize, end: usize, what: &str) -
     Ok(())
 }
 
-/// Rows below the diagonal block: A[end.., start..end] ← A[end.., start..end] L⁻ᵀ, some rows at a time and turned, so that columns are
-/// contiguous.
-fn solve_panel(a: &mut Matrix, start: usize, end: usize) {
+/// Rows below a diagonal block: A[end..last, start..end] ← A[end..last, start..end] L⁻ᵀ, some rows at a time and turned, so that columns
+/// are contiguous.
+fn solve_below(a: &mut Matrix, start: usize, end: usize, last: usize) {
     let (width, depth) = (a.cols(), end - start);
-    let (top, below) = a.data_mut().split_at_mut(end * width);
+    let (top, below) = a.data_mut()[..last * width].split_at_mut(end * width);
+    let negated: Vec<f64> =
+        (start..end).flat_map(|i| top[i * width + start..i * width + end].iter().map(|x| -x)).collect();
     below.par_chunks_mut(RUN * width).for_each(|rows| {
         let count = rows.len() / width;
         let mut turned = vec![0.0; depth * count];
         for (i, row) in rows.chunks_exact(width).enumerate() {
             row[start..end].iter().enumerate().for_each(|(j, x)| turned[j * count + i] = *x);
         }
-        for j in 0..depth {
-            let pivot_row = &top[(start + j) * width + start..];
-            let (before, own) = turned.split_at_mut(j * count);
-            let own = &mut own[..count];
-            before.chunks_exact(count).zip(pivot_row).for_each(|(x, l)| axpy(-l, x, own));
-            own.iter_mut().for_each(|x| *x /= pivot_row[j]);
+        for first in (0..depth).step_by(LEAF) {
+            let (known, own) = turned.split_at_mut(first * count);
+            let own = &mut own[..LEAF.min(depth - first) * count];
+            let shape = (own.len() / count, first, count);
+            gemm(shape, (&negated[first * depth..], depth, 1), (known, count, 1), (own, count));
+            solve_leaf(&negated[first * depth + first..], depth, own, count);
         }
         for (i, row) in rows.chunks_exact_mut(width).enumerate() {
             row[start..end].iter_mut().enumerate().for_each(|(j, x)| *x = turned[j * count + i]);
@@ -144,12 +198,24 @@ fn solve_panel(a: &mut Matrix, start: usize, end: usize) {
     });
 }
 
-/// A[end.., end..] ← A[end.., end..] − P Pᵀ on the lower triangle, P the panel just solved.
-fn update_trailing(a: &mut Matrix, start: usize, end: usize) {
-    let (n, width, depth) = (a.rows(), a.cols(), end - start);
-    let panel: Vec<f64> = (end..n).flat_map(|i| a.row(i)[start..end].to_vec()).collect();
+/// X ← L⁻¹ X for a few rows of X, −L with rows of `stride`.
+fn solve_leaf(negated: &[f64], stride: usize, x: &mut [f64], count: usize) {
+    for j in 0..x.len() / count {
+        let line = &negated[j * stride..];
+        let (before, own) = x.split_at_mut(j * count);
+        let own = &mut own[..count];
+        before.chunks_exact(count).zip(line).for_each(|(x, l)| axpy(*l, x, own));
+        own.iter_mut().for_each(|x| *x /= -line[j]);
+    }
+}
+
+/// A[end..last, end..last] ← A[end..last, end..last] − P Pᵀ on the lower triangle, P the columns start..end just solved.
+fn update_below(a: &mut Matrix, start: usize, end: usize, last: usize) {
+    let (width, depth) = (a.cols(), end - start);
+    let mut panel = Vec::with_capacity((last - end) * depth);
+    (end..last).for_each(|i| panel.extend_from_slice(&a.row(i)[start..end]));
     let negated: Vec<f64> = panel.iter().map(|x| -x).collect();
-    let blocks = a.data_mut()[end * width..].par_chunks_mut(RUN * width).enumerate();
+    let blocks = a.data_mut()[end * width..last * width].par_chunks_mut(RUN * width).enumerate();
     blocks.for_each(|(block, out)| {
         let (rows, first) = (out.len() / width, block * RUN);
         gemm_nt(rows, first + rows, depth, &negated[first * depth..], &panel, &mut out[end..], width);
@@ -181,8 +247,22 @@ mod tests {
                 Cholesky::new(a.clone(), "a test matrix").unwrap().solve(&mut column);
                 assert!((first..n).all(|i| (tail[(i - first, j - first)] - column[i]).abs() < 1e-9));
             }
+            assert!(Cholesky::proves(&mut a.clone(), 0.0));
             a[(n - 1, n - 1)] = -1.0;
+            assert!(!Cholesky::proves(&mut a.clone(), 0.5));
             assert!(Cholesky::new(a, "a test matrix").is_err());
         }
+    }
+
+    #[test]
+    fn slack_is_for_what_is_left() {
+        let n = 100;
+        let mut ones = Matrix::new(n, n, vec![1.0; n * n]).unwrap();
+        (0..n).for_each(|i| ones[(i, i)] += 1e-9);
+        assert!(Cholesky::proves(&mut ones.clone(), 1e-6));
+        // An eigenvalue near −1e-4 in the last row, beyond the first block.
+        ones[(n - 1, n - 1)] -= 1e-4;
+        assert!(Cholesky::proves(&mut ones.clone(), 2e-4));
+        assert!(!Cholesky::proves(&mut ones.clone(), 1e-6) && !Cholesky::proves(&mut ones, 0.0));
     }
 }

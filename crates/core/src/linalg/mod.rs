@@ -13,5 +13,6 @@ pub use eigen::SymmetricEigen;
 pub use exp::exp_scaled;
 pub use matrix::Matrix;
 pub use vector::{
-    Wide, axpy, dot, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distance, sq_distances, wide,
+    Wide, axpy, axpy_four, dot, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distance, sq_distances,
+    wide,
 };

@@ -70,6 +70,22 @@ impl Wide for Add<'_> {
     }
 }
 
+struct AddFour<'a>([f64; 4], [&'a [f64]; 4], &'a mut [f64]);
+
+impl Wide for AddFour<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(w, [a, b, c, d], y) = self;
+        let n = y.len();
+        let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
+        for i in 0..n {
+            y[i] = (((y[i] + w[0] * a[i]) + w[1] * b[i]) + w[2] * c[i]) + w[3] * d[i];
+        }
+    }
+}
+
 #[inline(always)]
 fn lanes_sum(mut acc: [f64; LANES]) -> f64 {
     let mut width = LANES / 2;
@@ -142,6 +158,12 @@ pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
     if work.2.len() < SHORT { work.run() } else { wide(work) }
 }
 
+/// y ← y + w_1 x_1 + … + w_4 x_4, the same bits as from [`axpy`] with one after the other, for x as long as y.
+#[inline]
+pub fn axpy_four(w: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
+    wide(AddFour(w, x, y));
+}
+
 /// c ← c + a bᵀ for row-major a (m × k), b (n × k), c (m × n with row stride `c_stride`).
 ///
 /// # Panics
@@ -211,6 +233,10 @@ mod tests {
         assert!((dot(&a, &b) - naive(|x, z| x * z)).abs() < 1e-12);
         assert!((sq_distance(&a, &b) - naive(|x, z| (x - z).powi(2))).abs() < 1e-11);
         assert!((l1_distance(&a, &b) - naive(|x, z| (x - z).abs())).abs() < 1e-11);
+        let (mut four, mut one) = (b.clone(), b.clone());
+        axpy_four([0.1, 0.2, 0.3, 0.4], [&a, &b, &a, &b], &mut four);
+        [(0.1, &a), (0.2, &b), (0.3, &a), (0.4, &b)].iter().for_each(|(w, x)| axpy(*w, x, &mut one));
+        assert_eq!(four, one);
         // Both variants give the same bits.
         assert_eq!(wide(Sum(&a, &b, |x, z| x * z)), lanes(&a, &b, |x, z| x * z));
         for d in [1, 7, 20, 38] {

@@ -443,7 +443,7 @@ pub(super) fn project(basis: &Matrix, a: &[f64]) -> Vec<f64> {
 /// better home. In: the share of the trace that was left after each pivot.
 fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let rank = course.len() - 1;
-    if rank < 16 || rank % 16 != 0 {
+    if rank < 16 || !rank.is_multiple_of(16) {
         return false;
     }
     let (now, before) = (course[rank].min(0.999), course[rank / 2].min(0.999));

@@ -22,6 +22,9 @@ use crate::{
     linalg::Matrix,
 };
 
+/// Bytes of terms whose bases are not shared yet, about.
+const WAITING: u64 = 1 << 25;
+
 /// How kernel matrices are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -291,36 +294,42 @@ impl<'a> Assembly<'a> {
         Ok(single)
     }
 
-    /// The factors among these terms.
-    fn factors(&mut self, terms: &[usize]) -> Vec<&mut Factor> {
-        let mut wanted = vec![false; self.built.len()];
-        terms.iter().for_each(|&t| wanted[t] = true);
-        let built = self.built.iter_mut().zip(wanted).filter(|(_, wanted)| *wanted);
-        built
-            .filter_map(|(built, _)| match built {
-                Some(Built { term: Stored::Factor(f), .. }) => Some(f),
-                _ => None,
-            })
-            .collect()
+    /// The factors among the terms of every scope.
+    fn factors(&mut self, scopes: &[&[usize]]) -> Vec<Vec<&mut Factor>> {
+        let mut place = vec![None; self.built.len()];
+        scopes.iter().enumerate().for_each(|(s, terms)| terms.iter().for_each(|&t| place[t] = Some(s)));
+        let mut found: Vec<Vec<&mut Factor>> = scopes.iter().map(|_| Vec::new()).collect();
+        for (built, place) in self.built.iter_mut().zip(place) {
+            if let (Some(Built { term: Stored::Factor(f), .. }), Some(s)) = (built, place) {
+                found[s].push(f);
+            }
+        }
+        found
     }
 
-    /// Puts the factors among these terms into bases that they share: those with most columns first, or in the order given. Bases that
+    /// Bytes of the factors of some scopes, bases included.
+    fn weight(&mut self, scopes: &[&[usize]]) -> u64 {
+        let own = |factors: &Vec<&mut Factor>| weight(&factors.iter().map(|f| &**f).collect::<Vec<_>>());
+        self.factors(scopes).iter().map(own).sum()
+    }
+
+    /// Puts the factors of every scope into bases that they share: those with most columns first, or in the order given. Bases that
     /// would take more than half of the budget lie in files: solvers need the rest.
-    pub fn share(&mut self, terms: &[usize], sort: bool) -> Result<()> {
-        let before = self.bytes;
-        let tolerance = self.options.rank_tolerance;
+    pub fn share(&mut self, scopes: &[&[usize]], sort: bool) -> Result<()> {
+        let (before, tolerance, half) = (self.bytes, self.options.rank_tolerance, self.options.budget.bytes / 2);
         // One that has used up its declared rank has a space for itself.
         let alone = self.options.approx.rank(usize::MAX);
-        let mut factors = self.factors(terms);
-        if sort {
-            factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
+        let others = before - self.weight(scopes);
+        self.factors(scopes).into_par_iter().for_each(|mut factors| {
+            if sort {
+                factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
+            }
+            share(factors.into_iter().filter(|f| f.rank() < alone).collect(), tolerance, sort);
+        });
+        if others + self.weight(scopes) > half {
+            self.factors(scopes).into_iter().try_for_each(panel::to_files)?;
         }
-        let others = before - weight_of(&factors);
-        share(factors.into_iter().filter(|f| f.rank() < alone).collect(), tolerance, sort);
-        if others + weight_of(&self.factors(terms)) > self.options.budget.bytes / 2 {
-            panel::to_files(self.factors(terms))?;
-        }
-        self.bytes = others + weight_of(&self.factors(terms));
+        self.bytes = others + self.weight(scopes);
         Ok(())
     }
 
@@ -343,10 +352,6 @@ impl<'a> Assembly<'a> {
         }
         set
     }
-}
-
-fn weight_of(factors: &[&mut Factor]) -> u64 {
-    weight(&factors.iter().map(|f| &**f).collect::<Vec<_>>())
 }
 
 /// Bytes of factors with their bases.
@@ -389,6 +394,7 @@ impl GramSet {
             scopes[at].1.push(t);
         }
         let mut assembly = Assembly::new(options, n, kernels.len());
+        let (mut waiting, mut settled): (Vec<&[usize]>, u64) = (Vec::new(), 0);
         for (columns, members) in &scopes {
             let absent = rows.absent(columns);
             for &t in members {
@@ -450,8 +456,14 @@ impl GramSet {
                     None => assembly.add(&batch, &|_| None)?,
                 }
             }
-            assembly.share(members, true)?;
+            waiting.push(members);
+            // Small scopes wait for each other: they are shared out among threads.
+            if assembly.bytes > settled + WAITING.min(options.budget.bytes / 8) {
+                assembly.share(&std::mem::take(&mut waiting), true)?;
+                settled = assembly.bytes;
+            }
         }
+        assembly.share(&waiting, true)?;
         Ok(assembly.finish())
     }
 }

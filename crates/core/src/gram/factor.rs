@@ -440,7 +440,8 @@ pub(super) fn project(basis: &Matrix, a: &[f64]) -> Vec<f64> {
 
 /// Pivots first cover the samples, removing a steady share of the trace each, then the residual falls faster than geometrically. If even a
 /// generous reading of either phase, or of what the last half of the pivots did, does not end within the limit, a dense matrix is the
-/// better home. In: the share of the trace that was left after each pivot.
+/// better home. Over many columns the fall slows down instead, and what it promises is the least it will take. In: the share of the trace
+/// that was left after each pivot.
 fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let rank = course.len() - 1;
     if rank < 16 || !rank.is_multiple_of(16) {
@@ -451,8 +452,9 @@ fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let covering = pivots / (1.0 - course[rank]).max(1e-9);
     let falling = pivots * limit.tolerance.ln() / now.ln();
     let lately = 0.5 * pivots * (limit.tolerance / now).ln() / (now / before).ln().min(-1e-9);
+    let slows_down = (now / before).ln() > 2.0 * (before / course[rank / 4]).ln();
     rank.is_power_of_two() && (covering > 2.0 * most || falling > 8.0 * most)
-        || rank >= 64 && lately > 6.0 * (most - pivots)
+        || rank >= 64 && lately > if slows_down { 1.5 } else { 6.0 } * (most - pivots)
 }
 
 #[cfg(test)]

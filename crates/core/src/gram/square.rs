@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, dot};
+use crate::linalg::{Matrix, dot, zeros};
 
 const TILE: usize = 64;
 
@@ -16,7 +16,7 @@ pub struct Gram {
 impl Gram {
     /// All zeros.
     pub fn zeros(n: usize) -> Self {
-        Self { n, data: vec![0.0; n * n] }
+        Self { n, data: zeros(n * n) }
     }
 
     /// Size.
@@ -38,7 +38,7 @@ impl Gram {
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
         let n = index.len();
-        let mut data = vec![0.0; n * n];
+        let mut data = zeros(n * n);
         data.par_chunks_mut(n.max(1)).zip(index).for_each(|(out, &i)| {
             let row = self.row(i);
             out.iter_mut().zip(index).for_each(|(o, &j)| *o = row[j]);

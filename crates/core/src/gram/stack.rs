@@ -55,7 +55,7 @@ impl GramSet {
             }
             assembly.add_triangles(first, names, &mut kernels, how != Indefinite::Refuse)?;
         }
-        assembly.share(&(0..terms).collect::<Vec<_>>(), false)?;
+        assembly.share(&[&(0..terms).collect::<Vec<_>>()], false)?;
         Ok(assembly.finish())
     }
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{axpy, dot, gemm, gemm_nt, numbers::Numbers};
+use super::{axpy, dot, gemm, gemm_nt, numbers::Numbers, zeros};
 use crate::Error;
 
 /// Rows that are summed in one go, and columns of a product that one task fills.
@@ -21,7 +21,7 @@ pub struct Matrix {
 impl Matrix {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, data: vec![0.0; rows * cols].into() }
+        Self { rows, cols, data: zeros(rows * cols).into() }
     }
 
     /// From row-major numbers.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use memmap2::Mmap;
+use rayon::prelude::*;
 
 /// Files so far.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -100,4 +101,16 @@ impl DerefMut for Numbers {
             Self::File(_) => &mut [],
         }
     }
+}
+
+/// Numbers of which so many are a task of their own.
+const RUN: usize = 1 << 16;
+
+/// So many zeros, written by all threads where they are many: pages that are read before they are written cost twice, and stop all threads.
+pub fn zeros(count: usize) -> Vec<f64> {
+    let mut out = vec![0.0; count];
+    if count > RUN {
+        out.par_chunks_mut(RUN).for_each(|run| run.fill(0.0));
+    }
+    out
 }

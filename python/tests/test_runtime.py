@@ -82,6 +82,8 @@ def test_ctrl_c_interrupts_a_fit():
         ENDLESS
         + """
 import os, signal, threading, time
+# Programs started in the background may have been told to ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def interrupt():
     global sent
     sent = time.perf_counter()

@@ -109,6 +109,7 @@ def test_an_interrupted_process_ends_cleanly():
         ENDLESS
         + """
 import os, signal, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 clf.fit(X, y)
 """

@@ -3,6 +3,7 @@
 //! Terms L_m = B R_mᵀ in one basis add up to Σ w_m L_m L_mᵀ = B W Bᵀ with the small matrix W = Σ w_m R_mᵀ R_m.
 
 use std::{
+    borrow::Borrow,
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
@@ -48,10 +49,9 @@ pub(super) enum Inside {
 
 impl Inside {
     pub(super) fn new(group: &[(f64, &Factor)]) -> Self {
-        let depth: usize = group.iter().map(|(_, f)| f.rank()).sum();
         match group[0].1.coords() {
             None => Self::Multiple(group[0].0),
-            Some(_) if depth < group[0].1.basis().cols() => Self::Root(stacked(group, depth)),
+            Some(_) if depth(group) < group[0].1.basis().cols() => Self::Root(stacked(group)),
             Some(_) => Self::Square(square(group)),
         }
     }
@@ -92,9 +92,14 @@ impl Inside {
     }
 }
 
+/// Columns of all terms of one basis.
+fn depth(group: &[(f64, &Factor)]) -> usize {
+    group.iter().map(|(_, f)| f.rank()).sum()
+}
+
 /// Rows √w R of all terms of one basis.
-fn stacked(group: &[(f64, &Factor)], depth: usize) -> Matrix {
-    let mut out = Matrix::zeros(depth, group[0].1.basis().cols());
+fn stacked(group: &[(f64, &Factor)]) -> Matrix {
+    let mut out = Matrix::zeros(depth(group), group[0].1.basis().cols());
     let rows = group.iter().filter_map(|(w, f)| f.coords().map(|c| (w.sqrt(), &c.rows)));
     let mut at = 0;
     for (w, r) in rows {
@@ -140,6 +145,11 @@ impl LowRank {
     pub fn new(active: &[(f64, &Factor)]) -> Self {
         let part = |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), Inside::new(group));
         Self { parts: by_basis(active).iter().map(part).collect() }
+    }
+
+    /// [`LowRank::rank`] of the same terms, with nothing summed.
+    pub fn rank_of(active: &[(f64, &Factor)]) -> usize {
+        by_basis(active).iter().map(|group| group[0].1.basis().cols().min(depth(group))).sum()
     }
 
     /// Number of samples.
@@ -221,12 +231,13 @@ impl LowRank {
 }
 
 /// All columns of some matrices.
-pub(super) fn side_by_side(blocks: &[Matrix]) -> Matrix {
-    let (n, cols) = (blocks.first().map_or(0, Matrix::rows), blocks.iter().map(Matrix::cols).sum::<usize>());
+pub(super) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
+    let (n, cols) =
+        (blocks.first().map_or(0, |b| b.borrow().rows()), blocks.iter().map(|b| b.borrow().cols()).sum::<usize>());
     let mut out = Matrix::zeros(n, cols);
     out.data_mut().par_chunks_mut(cols.max(1)).enumerate().for_each(|(i, row)| {
         let mut at = 0;
-        for b in blocks {
+        for b in blocks.iter().map(Borrow::borrow) {
             row[at..at + b.cols()].copy_from_slice(b.row(i));
             at += b.cols();
         }

@@ -69,16 +69,17 @@ impl<'a> Group<'a> {
 
     /// Takes in, all at once, the factors that need no new column, and gives the others back.
     fn take_known(&mut self, factors: Vec<&'a mut Factor>, tolerance: f64) -> Vec<&'a mut Factor> {
-        let all: Vec<Matrix> = factors.iter().map(|f| f.rows().into_owned()).collect();
-        let mut left = side_by_side(&all);
+        let size = |f: &&mut Factor| (f.rank(), f.trace_of_square().sqrt());
+        let sizes: Vec<(usize, f64)> = factors.iter().map(size).collect();
+        let mut left = side_by_side(&factors.iter().map(|f| f.rows()).collect::<Vec<_>>());
         let coords: Vec<Matrix> = self.q.blocks.iter().map(|q| take_away(q, &mut left)).collect();
         let (coords, squares) = (side_by_side(&coords), column_squares(&left));
         let (mut others, mut at) = (Vec::new(), 0);
-        for (factor, l) in factors.into_iter().zip(&all) {
-            let own = at..at + l.cols();
+        for (factor, (rank, norm)) in factors.into_iter().zip(sizes) {
+            let own = at..at + rank;
             at = own.end;
             let error = squares[own.clone()].iter().sum::<f64>().sqrt();
-            if error <= REMAINDER * tolerance * dot(l.data(), l.data()).sqrt() {
+            if error <= REMAINDER * tolerance * norm {
                 self.members.push((factor, coords.select_rows(&own.collect::<Vec<_>>()), error));
             } else {
                 others.push(factor);

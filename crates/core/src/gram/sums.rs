@@ -10,14 +10,11 @@ use super::{
     Factor, Frame, Gram,
     panel::{Inside, LowRank, by_basis},
 };
-use crate::linalg::{axpy, gemm, gemm_single};
+use crate::linalg::{Strided, axpy, gemm, gemm_single};
 
 /// Rows of the combined matrix that one task fills; rows of V gathered at a time, where one basis has no more.
 const ROWS: usize = 64;
 const DEPTH: usize = 512;
-
-/// A matrix with its row and its column stride.
-type Strided<'a, T> = (&'a [T], usize, usize);
 
 /// Precision of sums.
 trait Real: Copy + Default + Send + Sync + 'static {

@@ -14,6 +14,6 @@ pub use exp::exp_scaled;
 pub use matrix::Matrix;
 pub use numbers::zeros;
 pub use vector::{
-    Wide, axpy, axpy_four, dot, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distance, sq_distances,
-    wide,
+    Strided, Wide, axpy, axpy_four, dot, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distance,
+    sq_distances, wide,
 };

@@ -179,7 +179,7 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
 }
 
 /// A matrix with its row and its column stride.
-type Strided<'a, T> = (&'a [T], usize, usize);
+pub type Strided<'a, T> = (&'a [T], usize, usize);
 
 /// Does every access of a product lie inside its slices?
 fn fits<T>((m, k, n): (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&[T], usize)) -> bool {

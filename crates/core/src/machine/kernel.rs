@@ -38,23 +38,22 @@ impl Combined {
         let active = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
         let factors: Option<Vec<(f64, &Factor)>> = active().map(|(t, w)| grams.factor(t).map(|f| (*w, f))).collect();
         let matrix_bytes = 8 * n as u64 * n as u64;
-        match factors.filter(|f| !f.is_empty()).map(|f| LowRank::new(&f)) {
-            Some(sum) if machine.likes_factor(n, sum.rank()) || matrix_bytes > room.bytes => {
-                if machine.solves_in_bases(n) {
-                    return Ok(Self::Bases(sum));
-                }
-                let bytes = 8 * n as u64 * sum.rank() as u64;
-                room.check("the combined factor", bytes, "raise the budget or use fewer kernels")?;
-                Ok(Self::Factor(sum.thin(EXACT)))
+        let liked = |f: &Vec<(f64, &Factor)>| {
+            !f.is_empty() && (matrix_bytes > room.bytes || machine.likes_factor(n, LowRank::rank_of(f)))
+        };
+        if let Some(factors) = factors.filter(liked) {
+            let sum = LowRank::new(&factors);
+            if machine.solves_in_bases(n) {
+                return Ok(Self::Bases(sum));
             }
-            _ => {
-                let remedy =
-                    "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
-                room.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
-                let near = if near && machine.corrects() { grams.combine_near(weights) } else { None };
-                Ok(near.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Near))
-            }
+            let bytes = 8 * n as u64 * sum.rank() as u64;
+            room.check("the combined factor", bytes, "raise the budget or use fewer kernels")?;
+            return Ok(Self::Factor(sum.thin(EXACT)));
         }
+        let remedy = "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
+        room.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
+        let near = if near && machine.corrects() { grams.combine_near(weights) } else { None };
+        Ok(near.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Near))
     }
 
     /// Number of samples.

@@ -85,8 +85,8 @@ impl Smo {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
         // Near entries will do: what counts is computed exactly at the end.
-        let times = |a: &[f64]| kernel.matrix().map_or_else(|| kernel.times(a), |k| k.times(a));
-        let f = if start.is_some() { times(&a) } else { vec![0.0; n] };
+        let near = || kernel.matrix().map_or_else(|| kernel.times(&a), |k| k.times(&a));
+        let f = if start.is_some() { near() } else { vec![0.0; n] };
         let mut state = State::new(task, kernel.diagonal(), a, &f, self.kink);
         let spread =
             |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);

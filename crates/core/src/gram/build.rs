@@ -86,6 +86,9 @@ impl Default for BuildOptions {
     }
 }
 
+/// What is left out, in units of what varies, may be so many times the tolerance.
+const COMMON: f64 = 8.0;
+
 /// A finished term with its constants.
 pub(super) struct Built {
     pub term: Stored,
@@ -124,10 +127,26 @@ impl BuildOptions {
         let found = raw.features(Wanted::Exact(limit.max_rank)).map(Factor::monomials);
         let found = found.or_else(|| {
             let reduced = if roots.is_empty() { diagonal.clone() } else { raw.diagonal() };
-            Factor::pivoted(&reduced, limit, |j, out| raw.head_of_column(j, out))
+            let to = |tolerance| {
+                let limit = RankLimit { tolerance, ..limit };
+                Factor::pivoted(&reduced, limit, |j, out| raw.head_of_column(j, out))
+            };
+            let factor = to(limit.tolerance)?;
+            let share = self.varying_share(&factor, &reduced);
+            let enough = factor.residual <= limit.tolerance * share * reduced.iter().sum::<f64>();
+            if enough { Some(factor) } else { to(limit.tolerance * share) }
         });
         let Some(factor) = found else { return Ok(None) };
         self.normalized(factor, name, &diagonal, roots, None).map(Some)
+    }
+
+    /// What normalisation leaves of the trace, at most 1: the rest is one value that all entries of K have in common.
+    fn varying_share(&self, factor: &Factor, diagonal: &[f64]) -> f64 {
+        if !matches!(self.normalize, Normalize::Multiplicative | Normalize::Center) {
+            return 1.0;
+        }
+        let (n, trace) = (diagonal.len() as f64, diagonal.iter().sum::<f64>());
+        (COMMON * (1.0 - factor.row_sums().iter().sum::<f64>() / (n * trace))).clamp(0.0, 1.0)
     }
 
     /// The term of a raw factor whose diagonal is `diagonal`.

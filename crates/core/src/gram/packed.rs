@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::linalg::{Matrix, Wide, wide};
 
 /// An action on numbers and stored cells, side by side.
-struct Each<'a, T, F>(&'a mut [f64], &'a [T], F);
+pub(super) struct Each<'a, T, F>(pub &'a mut [f64], pub &'a [T], pub F);
 
 impl<T: Cell, F: Fn(&mut f64, f64)> Wide for Each<'_, T, F> {
     type Out = ();
@@ -50,7 +50,7 @@ impl<T: Cell> Wide for Both<'_, T> {
 }
 
 /// ⟨row, v⟩.
-struct Inner<'a, T>(&'a [T], &'a [f64]);
+pub(super) struct Inner<'a, T>(pub &'a [T], pub &'a [f64]);
 
 impl<T: Cell> Wide for Inner<'_, T> {
     type Out = f64;

@@ -11,7 +11,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Factor, Frame,
+    Factor, Frame, Rounded,
     factor::{RankLimit, project},
 };
 use crate::{
@@ -19,8 +19,9 @@ use crate::{
     linalg::{Matrix, axpy, dot, gemm_nt},
 };
 
-/// Rows of a factor that one task makes.
+/// Rows of a factor that one task makes, and that are there at a time.
 const TALL: usize = 256;
+const BLOCK: usize = 8192;
 
 /// Terms by their basis, in the order of first appearance.
 pub(super) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
@@ -180,7 +181,7 @@ impl LowRank {
 
     /// F with F Fᵀ ≈ K: of every basis, whose columns should be orthonormal, the share `tolerance` of the whole trace may be left out.
     pub fn thin(&self, tolerance: f64) -> Matrix {
-        self.thinner(tolerance).beside(&[], Vec::new())
+        self.thinner(tolerance).root()
     }
 
     /// The same kernel with as many rows of S as [`LowRank::thin`] has columns.
@@ -193,18 +194,65 @@ impl LowRank {
         Self { parts: parts.map(|((b, inside), t)| (Arc::clone(b), inside.thinner(share(*t)))).collect() }
     }
 
-    /// F with F Fᵀ = K and more columns beside it, in memory that may be there already.
-    pub fn beside(&self, more: &[&Matrix], mut room: Vec<f64>) -> Matrix {
+    /// F with F Fᵀ = K.
+    pub fn root(&self) -> Matrix {
         let roots = self.thinner(EXACT);
-        let (n, cols) = (self.n(), roots.rank() + more.iter().map(|m| m.cols()).sum::<usize>());
-        if room.capacity() < n * cols {
-            drop(std::mem::take(&mut room)); // before the next is there
+        let (n, cols) = (self.n(), roots.rank());
+        let mut out = Matrix::zeros(n, cols);
+        roots.put(0, &[], out.data_mut(), cols);
+        out
+    }
+
+    /// F x of the factor that this is as it stands, after [`LowRank::thinner`].
+    pub fn root_times(&self, x: &[f64]) -> Vec<f64> {
+        let (mut out, mut at) = (vec![0.0; self.n()], 0);
+        for (basis, inside) in &self.parts {
+            let own = &x[at..at + inside.rank(basis)];
+            at += own.len();
+            match inside {
+                Inside::Multiple(weight) => axpy(weight.sqrt(), &basis.times(own), &mut out),
+                Inside::Root(s) | Inside::Square(s) => axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out),
+            }
         }
-        room.resize(n * cols, 0.0);
-        room.par_chunks_mut(TALL * cols.max(1)).enumerate().for_each(|(b, rows)| {
-            let (first, count, mut at) = (b * TALL, rows.len() / cols, 0);
+        out
+    }
+
+    /// Fᵀ v.
+    pub fn root_transposed_times(&self, v: &[f64]) -> Vec<f64> {
+        let own = |(basis, inside): &(Arc<Frame>, Inside)| {
+            let u = basis.transposed_times(v);
+            match inside {
+                Inside::Multiple(weight) => u.iter().map(|u| weight.sqrt() * u).collect(),
+                Inside::Root(s) | Inside::Square(s) => s.times(&u),
+            }
+        };
+        self.parts.iter().flat_map(own).collect()
+    }
+
+    /// Eᵀ diag(w) E, the lower triangle, for E = [F more], which is never there as a whole, or is rounded first and kept so.
+    pub fn weighted_gram(&self, more: &[&Matrix], w: &[f64], rounded: bool) -> (Matrix, Option<Rounded>) {
+        let cols = self.rank() + more.iter().map(|m| m.cols()).sum::<usize>();
+        let mut kept = rounded.then(|| Rounded::with_room(w.len(), cols));
+        let (mut out, mut block) = (Matrix::zeros(cols, cols), Matrix::default());
+        for (b, w) in w.chunks(BLOCK).enumerate() {
+            if block.rows() != w.len() {
+                block = Matrix::zeros(w.len(), cols);
+            }
+            self.put(b * BLOCK, more, block.data_mut(), cols);
+            if let Some(kept) = &mut kept {
+                kept.push(&mut block);
+            }
+            block.add_weighted_gram(w, &mut out);
+        }
+        (out, kept)
+    }
+
+    /// Rows of [F more] from `first` on, each with so many columns.
+    fn put(&self, first: usize, more: &[&Matrix], out: &mut [f64], cols: usize) {
+        out.par_chunks_mut(TALL * cols.max(1)).enumerate().for_each(|(b, rows)| {
+            let (first, count, mut at) = (first + b * TALL, rows.len() / cols, 0);
             rows.fill(0.0);
-            for (basis, inside) in &roots.parts {
+            for (basis, inside) in &self.parts {
                 let (depth, width) = (basis.cols(), inside.rank(basis));
                 let rows = &mut rows[at..];
                 match inside {
@@ -226,7 +274,6 @@ impl LowRank {
                 at += m.cols();
             }
         });
-        Matrix::from_parts(n, cols, room)
     }
 }
 

@@ -22,6 +22,10 @@ const FEW: usize = 32;
 const FIRST: usize = 2;
 /// Kernels that need more than one part in so many of the columns may need all of them.
 const MANY: usize = 3;
+/// Columns of a basis for each one of a thin factor.
+const THIN: usize = 4;
+/// A factor is finer than it would be by itself where the tolerance is so many times what it left out.
+const FINER: f64 = 2.0;
 /// Such rounds at most.
 const ROUNDS: usize = 8;
 /// Rows of a factor treated by one task.
@@ -36,15 +40,21 @@ pub(super) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope:
     let mut group = Group::default();
     factors.reverse();
     while let Some(factor) = factors.pop() {
-        if let Some(rejected) = group.take_in(factor, tolerance) {
+        if let Some(rejected) = group.take_in(factor, tolerance, of_one_scope) {
             std::mem::take(&mut group).finish(tolerance);
-            group.take_in(rejected, tolerance);
+            group.take_in(rejected, tolerance, of_one_scope);
         }
         if of_one_scope && group.members.len() == FIRST {
             factors = group.take_known(factors, tolerance);
         }
     }
     group.finish(tolerance);
+}
+
+/// ‖L − Q Rᵀ‖ in units of ‖L‖, twice at most: less where the factor had to be finer than `tolerance`.
+fn allowed(factor: &Factor, tolerance: f64) -> f64 {
+    let own = factor.residual / factor.trace_of_square();
+    REMAINDER * if own > 0.0 && FINER * own < tolerance { own.max(FINEST) } else { tolerance }
 }
 
 /// Factors in one basis to be.
@@ -55,11 +65,14 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Gives the factor back where more than half of it would be new.
-    fn take_in(&mut self, factor: &'a mut Factor, tolerance: f64) -> Option<&'a mut Factor> {
+    /// Gives the factor back where more than half of it would be new, unless it is `at_home` and thin beside the basis.
+    fn take_in(&mut self, factor: &'a mut Factor, tolerance: f64, at_home: bool) -> Option<&'a mut Factor> {
         let known = self.q.blocks.len();
-        let room = if self.members.is_empty() { factor.rank() } else { factor.rank() / 2 };
-        let Some((coords, error)) = self.q.take_in(&factor.rows(), REMAINDER * tolerance, room) else {
+        let columns: usize = self.q.blocks.iter().map(Matrix::cols).sum();
+        let thin = at_home && THIN * factor.rank() < columns;
+        let room = if self.members.is_empty() || thin { factor.rank() } else { factor.rank() / 2 };
+        let own = allowed(factor, tolerance);
+        let Some((coords, error)) = self.q.take_in(&factor.rows(), own, room) else {
             self.q.blocks.truncate(known);
             return Some(factor);
         };
@@ -69,17 +82,17 @@ impl<'a> Group<'a> {
 
     /// Takes in, all at once, the factors that need no new column, and gives the others back.
     fn take_known(&mut self, factors: Vec<&'a mut Factor>, tolerance: f64) -> Vec<&'a mut Factor> {
-        let size = |f: &&mut Factor| (f.rank(), f.trace_of_square().sqrt());
+        let size = |f: &&mut Factor| (f.rank(), allowed(f, tolerance) * f.trace_of_square().sqrt());
         let sizes: Vec<(usize, f64)> = factors.iter().map(size).collect();
         let mut left = side_by_side(&factors.iter().map(|f| f.rows()).collect::<Vec<_>>());
         let coords: Vec<Matrix> = self.q.blocks.iter().map(|q| take_away(q, &mut left)).collect();
         let (coords, squares) = (side_by_side(&coords), column_squares(&left));
         let (mut others, mut at) = (Vec::new(), 0);
-        for (factor, (rank, norm)) in factors.into_iter().zip(sizes) {
+        for (factor, (rank, most)) in factors.into_iter().zip(sizes) {
             let own = at..at + rank;
             at = own.end;
             let error = squares[own.clone()].iter().sum::<f64>().sqrt();
-            if error <= REMAINDER * tolerance * norm {
+            if error <= most {
                 self.members.push((factor, coords.select_rows(&own.collect::<Vec<_>>()), error));
             } else {
                 others.push(factor);
@@ -97,7 +110,8 @@ impl<'a> Group<'a> {
         let mut members = self.members;
         members.sort_by_key(|(factor, ..)| factor.rank());
         let mut turn = Turn::new(wide.cols());
-        let widths: Vec<usize> = members.iter().map(|(_, coords, _)| turn.width_for(coords, tolerance)).collect();
+        let width = |(f, coords, _): &(&mut Factor, Matrix, f64)| turn.width_for(coords, allowed(f, tolerance));
+        let widths: Vec<usize> = members.iter().map(width).collect();
         turn.complete();
         let basis = Arc::new(Frame::new(wide.times_transposed(&turn.rows)));
         for ((factor, coords, error), width) in members.into_iter().zip(widths) {
@@ -119,8 +133,8 @@ impl Turn {
     }
 
     /// The number of rows that hold these vectors, new ones added; all of them where that would be many.
-    fn width_for(&mut self, vectors: &Matrix, tolerance: f64) -> usize {
-        let smallest = (REMAINDER * tolerance).powi(2) * dot(vectors.data(), vectors.data()) / vectors.rows() as f64;
+    fn width_for(&mut self, vectors: &Matrix, allowed: f64) -> usize {
+        let smallest = allowed.powi(2) * dot(vectors.data(), vectors.data()) / vectors.rows() as f64;
         for j in 0..vectors.rows() {
             if MANY * self.count > self.rows.cols() {
                 return self.rows.cols();
@@ -303,4 +317,38 @@ fn inverse(lower: &Matrix) -> Matrix {
         out.row_mut(i).copy_from_slice(&row);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use crate::{
+        data::{Dataset, Rng},
+        gram::{BuildOptions, GramSet, GramSource, Storage},
+        kernels::language,
+        linalg::Matrix,
+    };
+
+    /// Normalisation divides what is all but a constant by what varies: what a factor leaves out must be small beside that.
+    #[test]
+    fn kernels_that_are_all_but_constant_are_as_exact_as_others() {
+        let (n, mut rng) = (3000, Rng::new(5));
+        let column = Matrix::new(n, 1, (0..n).map(|_| rng.normal()).collect()).unwrap();
+        let x = Dataset::new(column, vec!["x".into()]).unwrap();
+        let specs = language::parse("rbf(2^-3..2^7), poly(1..3)").unwrap().resolve(&x).unwrap();
+        let options = BuildOptions { storage: Storage::LowRank, ..BuildOptions::default() };
+        let set = GramSet::from_table(x.features(), &specs, &options).unwrap();
+        let (mut bases, mut widest) = (HashMap::new(), 0);
+        for t in 0..set.n_terms() {
+            let factor = set.factor(t).unwrap();
+            bases.insert(factor.name(), factor.basis().cols());
+            widest = widest.max(factor.rank());
+            let (left, size) = (set.residual(t), set.trace(t) / n as f64);
+            assert!(left <= 2e-9 * n as f64, "{}: {left:e} where the mean diagonal is {size}", specs[t].name);
+        }
+        assert!((0..set.n_terms()).any(|t| set.trace(t) > 1e4 * n as f64));
+        let columns: usize = bases.values().sum();
+        assert!(2 * columns < 3 * widest, "{columns} columns in {} bases, {widest} in one factor", bases.len());
+    }
 }

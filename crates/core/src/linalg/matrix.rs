@@ -133,10 +133,16 @@ impl Matrix {
     /// selfᵀ diag(w) self, the lower triangle.
     #[must_use]
     pub fn weighted_gram(&self, w: &[f64]) -> Self {
+        let mut out = Self::zeros(self.cols, self.cols);
+        self.add_weighted_gram(w, &mut out);
+        out
+    }
+
+    /// out += selfᵀ diag(w) self on the lower triangle.
+    pub fn add_weighted_gram(&self, w: &[f64], out: &mut Self) {
         let cols = self.cols;
         // Every task reads all columns up to its own: the fewer tasks the better.
         let panel = PANEL.max(cols / 4);
-        let mut out = Self::zeros(cols, cols);
         out.data.par_chunks_mut(panel * cols.max(1)).enumerate().for_each(|(b, out)| {
             let (first, width) = (b * panel, out.len() / cols);
             let mut left = vec![0.0; RUN.min(self.rows) * width];
@@ -149,7 +155,6 @@ impl Matrix {
                 gemm(shape, (&left, 1, width), (&self.data[start * cols..], cols, 1), (out, cols));
             }
         });
-        out
     }
 
     /// selfᵀ.

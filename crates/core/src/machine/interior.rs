@@ -235,6 +235,14 @@ impl State {
         Ok(length > 1e-10)
     }
 
+    /// Adds to the goals of all pairs what `towards` says of their products after a step of this length.
+    pub fn recentre(&self, change: &[Change], length: f64, goals: &mut [[f64; 2]], towards: &dyn Fn(f64) -> f64) {
+        for ((k, [dx, dz, dv]), goal) in self.variables.iter().zip(change).zip(goals) {
+            goal[0] += towards((k.x + length * dx) * (k.z + length * dz));
+            goal[1] += towards((k.upper - k.x - length * dx) * (k.v + length * dv));
+        }
+    }
+
     /// Pairs of a variable and a slack.
     pub fn count(&self) -> f64 {
         2.0 * self.variables.len() as f64

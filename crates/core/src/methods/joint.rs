@@ -51,7 +51,18 @@ const MAX_STEPS: usize = 80;
 const ROUGH: f64 = 1e-2;
 const ROUGH_TRACE: f64 = 5.0;
 /// Less is left out where the products of pairs add up to less than this share of the gap: the rest of it is due to what is left out.
-const BEHIND: f64 = 0.5;
+const BEHIND: f64 = 0.3;
+/// By this factor.
+const FINER: f64 = 0.1;
+/// Corrections of a step at most; the next is tried where the last one gained this share of the way to the length it was made for, and
+/// that is this many times the length there is, and more.
+const CORRECTIONS: usize = 3;
+const WORTH: f64 = 0.1;
+const AHEAD: [f64; 2] = [1.5, 0.3];
+/// Products within this factor of their target are left alone.
+const APART: f64 = 10.0;
+/// Columns may be rounded to single precision where a larger share of the trace is left out.
+const ROUNDED: f64 = 1e-6;
 /// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
 const FURTHER: f64 = 0.3;
 /// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope: the first
@@ -77,6 +88,11 @@ fn rough(n: usize) -> f64 {
 /// All terms as factors.
 fn factors(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
     (0..grams.n_terms()).map(|t| grams.factor(t)).collect()
+}
+
+/// The same where that makes a small system: fewer terms than rows.
+fn thin(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
+    factors(grams).filter(|f| f.len() < grams.n_samples())
 }
 
 /// Is this the faster road? With many rows and thin factors, and with more kernels than rows where few of them get weight.
@@ -126,40 +142,9 @@ fn fit(
     memory: &mut Memory,
     observer: &mut dyn Observer,
 ) -> Result<Option<Fit>> {
-    let task = &problem.parts[0].task;
+    let mut state = Joint::start(problem, set, thin(problem.grams).is_some());
     let mut run = Run::new(problem, observer);
-    let thin = factors(problem.grams).filter(|f| f.len() < task.y.len());
-    let mut state = Joint::start(problem, set, thin.is_some());
-    let (mut tolerance, mut last, mut slow) = (rough(task.y.len()), f64::INFINITY, 0);
-    let mut room = Vec::new();
-    for _ in 0..MAX_STEPS {
-        let point = state.point(&run, set, state.theta.clone());
-        run.keep(&point);
-        run.raise(point.lower_bound(set));
-        run.record(active(&point.theta));
-        let settled = run.optimal() && (!set.selects() || state.sparser(&mut run, set)?);
-        let close = run.gap() <= FURTHER * problem.tol;
-        if settled || close || run.stopped() || run.iterations() >= problem.max_iter {
-            break;
-        }
-        let open = run.upper() - run.lower;
-        slow = if open > SLOW * last { slow + 1 } else { 0 };
-        last = open;
-        if slow == PATIENCE || state.pairs < BEHIND * open {
-            if tolerance > EXACT {
-                (tolerance, slow) = (tolerance.powf(1.5).max(EXACT), 0);
-            } else if slow == PATIENCE {
-                break;
-            }
-        }
-        // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
-        let kernel = match &thin {
-            Some(factors) => Kernel::Thin(combined(factors, &state.theta).thinner(tolerance)),
-            None => Kernel::Whole(problem.grams.combine_rough(&state.theta, tolerance)),
-        };
-        room = state.step(task, set, kernel, room);
-        state.look(problem.grams, task, thin.is_some() || tolerance < rough(task.y.len()));
-    }
+    state.walk(&mut run, set)?;
     if run.optimal() && set.phi(1.0)[2] == 0.0 {
         few_kernels(&mut run, set)?;
     }
@@ -201,8 +186,8 @@ fn combined(factors: &[&Factor], theta: &[f64]) -> LowRank {
 
 /// K_θ or something close.
 enum Kernel {
-    /// In few columns.
-    Thin(LowRank),
+    /// In few columns, to single precision if `rounded`.
+    Thin { thin: LowRank, rounded: bool },
     /// Every entry.
     Whole(Gram),
 }
@@ -313,6 +298,47 @@ impl<'a> Joint<'a> {
         };
     }
 
+    /// Steps until the gap is closed or they no longer help.
+    fn walk(&mut self, run: &mut Run<'a>, set: &dyn Separable) -> Result<()> {
+        let problem = run.problem;
+        let task = &problem.parts[0].task;
+        let thin = thin(problem.grams);
+        let (mut tolerance, mut last, mut slow) = (rough(task.y.len()), f64::INFINITY, 0);
+        for _ in 0..MAX_STEPS {
+            let point = self.point(run, set, self.theta.clone());
+            run.keep(&point);
+            run.raise(point.lower_bound(set));
+            run.record(active(&point.theta));
+            let settled = run.optimal() && (!set.selects() || self.sparser(run, set)?);
+            let close = run.gap() <= FURTHER * problem.tol;
+            if settled || close || run.stopped() || run.iterations() >= problem.max_iter {
+                break;
+            }
+            let open = run.upper() - run.lower;
+            slow = if open > SLOW * last { slow + 1 } else { 0 };
+            last = open;
+            if slow == PATIENCE || self.pairs < BEHIND * open {
+                if tolerance > EXACT {
+                    let finer = if slow == PATIENCE { tolerance.powf(1.5) } else { FINER * tolerance };
+                    (tolerance, slow) = (finer.max(EXACT), 0);
+                } else if slow == PATIENCE {
+                    break;
+                }
+            }
+            // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
+            let kernel = match &thin {
+                Some(factors) => {
+                    let thin = combined(factors, &self.theta).thinner(tolerance);
+                    Kernel::Thin { thin, rounded: tolerance > ROUNDED }
+                }
+                None => Kernel::Whole(problem.grams.combine_rough(&self.theta, tolerance)),
+            };
+            self.step(task, set, kernel);
+            self.look(problem.grams, task, thin.is_some() || tolerance < rough(task.y.len()));
+        }
+        Ok(())
+    }
+
     /// What the multipliers and these weights, on the boundary of Θ, prove.
     fn point(&self, run: &Run<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
         set.tighten(&mut theta);
@@ -352,12 +378,11 @@ impl<'a> Joint<'a> {
         pairs.map(|pair| if keep(pair) { *pair.0 } else { 0.0 }).collect()
     }
 
-    /// One predictor–corrector step with K_θ or something close; none where its system cannot be solved. Large matrices lie in `room`, which
-    /// is given back.
-    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: Kernel, room: Vec<f64>) -> Vec<f64> {
-        let Ok(system) = System::new(self, task, set, kernel, room) else { return Vec::new() };
-        self.follow(&system);
-        system.into_room()
+    /// One step with K_θ or something close; none where its system cannot be solved.
+    fn step(&mut self, task: &Task<'_>, set: &dyn Separable, kernel: Kernel) {
+        if let Ok(system) = System::new(self, task, set, kernel) {
+            self.follow(&system);
+        }
     }
 
     fn follow(&mut self, system: &System) {
@@ -368,10 +393,35 @@ impl<'a> Joint<'a> {
         let now = self.complementarity(&straight, 0.0);
         let left = (self.complementarity(&straight, self.longest(&straight)) / now).clamp(0.0, 1.0);
         let target = left * left * left * now / count;
-        let change = system.solve(self, &decision, &|k| interior::corrected(target, straight.machine[k]), &|m| {
-            target - straight.theta[m] * straight.slack[m]
-        });
-        let length = SHORT_OF_BOUND * self.longest(&change);
+        let mut goals: Vec<[f64; 2]> = straight.machine.iter().map(|c| interior::corrected(target, *c)).collect();
+        let second = straight.theta.iter().zip(&straight.slack).map(|(t, s)| target - t * s);
+        let mut weight_goals: Vec<f64> = second.collect();
+        let mut change = system.solve(self, &decision, &|k| goals[k], &|m| weight_goals[m]);
+        let mut length = self.longest(&change);
+        // A few products far from the others hold a step up: it aims at less for them as long as it gets further so (Gondzio1996).
+        for _ in 0..CORRECTIONS {
+            if length >= 1.0 {
+                break;
+            }
+            let ahead = (AHEAD[0] * length + AHEAD[1]).min(1.0);
+            let wanted = |product: f64| product.clamp(target / APART, target * APART);
+            let towards = |product: f64| (wanted(product) - product).max(-APART * target);
+            self.machine.recentre(&change.machine, ahead, &mut goals, &towards);
+            for (m, goal) in weight_goals.iter_mut().enumerate() {
+                *goal += towards((self.theta[m] + ahead * change.theta[m]) * (self.slack[m] + ahead * change.slack[m]));
+            }
+            let next = system.solve(self, &decision, &|k| goals[k], &|m| weight_goals[m]);
+            let further = self.longest(&next);
+            if further <= length {
+                break;
+            }
+            let gained = (further - length) / (ahead - length);
+            (change, length) = (next, further);
+            if gained < WORTH {
+                break;
+            }
+        }
+        let length = SHORT_OF_BOUND * length;
         if !change.theta.iter().chain([&length, &change.bias]).all(|x| x.is_finite()) {
             return;
         }

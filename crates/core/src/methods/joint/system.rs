@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Joint, Kernel, Step, Values};
 use crate::{
     Result,
-    gram::{Gram, add_single},
+    gram::{EXACT, Gram, LowRank, Rounded, add_single},
     linalg::{Cholesky, Matrix, axpy, dot},
     machine::Task,
     weights::Separable,
@@ -30,7 +30,9 @@ pub(super) struct System {
 enum Form {
     /// For w, β and δθ: as many equations as columns of [F 1 V].
     Columns {
-        all: Matrix,
+        /// F, and all columns where rounding is allowed.
+        kernel: LowRank,
+        rounded: Option<Rounded>,
         /// Columns before V.
         first: usize,
         factored: Cholesky,
@@ -65,13 +67,7 @@ struct Right<'a> {
 type Answer = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
 
 impl System {
-    pub(super) fn new(
-        state: &Joint<'_>,
-        task: &Task<'_>,
-        set: &dyn Separable,
-        kernel: Kernel,
-        room: Vec<f64>,
-    ) -> Result<Self> {
+    pub(super) fn new(state: &Joint<'_>, task: &Task<'_>, set: &dyn Separable, kernel: Kernel) -> Result<Self> {
         let give = state.machine.give();
         let phi: Vec<[f64; 3]> = state.theta.iter().map(|&t| set.phi(t)).collect();
         let mut stiff = vec![0.0; phi.len()];
@@ -79,27 +75,16 @@ impl System {
             group.clone().for_each(|m| stiff[m] = price * phi[m][2] + state.slack[m] / state.theta[m]);
         }
         let form = match (kernel, &state.values) {
-            (Kernel::Thin(k), Values::Exact(values)) if k.rank() + stiff.len() < k.n() => {
-                let rank = k.rank();
-                let ones = Matrix::from_parts(k.n(), 1, vec![1.0; k.n()]);
-                let more: &[&Matrix] = if task.intercept { &[&ones, values] } else { &[values] };
-                Form::columns(k.beside(more, room), rank, &state.groups, &give, task.intercept, &stiff, &phi)?
+            (Kernel::Thin { thin: k, rounded }, Values::Exact(values)) if k.rank() + stiff.len() < k.n() => {
+                let kernel = (k.thinner(EXACT), rounded);
+                Form::columns(kernel, values, &state.groups, &give, task.intercept, &stiff, &phi)?
             }
-            (Kernel::Thin(k), values) => {
-                let kernel = Gram::from_matrix(k.beside(&[], room).outer());
-                Form::rows(values, &state.groups, kernel, &give, &stiff, &phi)?
+            (Kernel::Thin { thin: k, .. }, values) => {
+                Form::rows(values, &state.groups, Gram::from_matrix(k.root().outer()), &give, &stiff, &phi)?
             }
             (Kernel::Whole(k), values) => Form::rows(values, &state.groups, k, &give, &stiff, &phi)?,
         };
         Ok(Self { give, intercept: task.intercept, phi, stiff, form })
-    }
-
-    /// Memory for the next.
-    pub(super) fn into_room(self) -> Vec<f64> {
-        match self.form {
-            Form::Columns { all, .. } => all.into_numbers(),
-            Form::Rows { .. } => Vec::new(),
-        }
     }
 
     /// The Newton step towards pairs of the machine equal to `goal` and θ ζ equal to `weight_goal`.
@@ -131,9 +116,17 @@ impl System {
 
     fn answer(&self, state: &Joint<'_>, right: Right<'_>) -> Answer {
         match &self.form {
-            Form::Columns { all, first, factored, borders, corner } => {
+            Form::Columns { kernel, rounded, first, factored, borders, corner } => {
                 let scaled: Vec<f64> = right.machine.iter().zip(&self.give).map(|(r, e)| r * e).collect();
-                let mut x = all.transposed_times(&scaled);
+                let mut x = match rounded {
+                    Some(all) => all.transposed_times(&scaled),
+                    None => {
+                        let mut x = kernel.root_transposed_times(&scaled);
+                        x.extend(self.intercept.then(|| scaled.iter().sum::<f64>()));
+                        x.extend(state.values.transposed_times(&scaled));
+                        x
+                    }
+                };
                 if self.intercept {
                     x[first - 1] -= right.sum;
                 }
@@ -143,9 +136,15 @@ impl System {
                 corner.solve(&mut price);
                 borders.iter().zip(&price).for_each(|(b, p)| axpy(-p, b, &mut x));
                 factored.solve_upper(&mut x);
-                let df = all.times(&x);
                 let bias = if self.intercept { x[first - 1] } else { 0.0 };
-                (df, bias, x.split_off(*first), price)
+                let rounded = rounded.as_ref().map(|all| all.times(&x));
+                let theta = x.split_off(*first);
+                let df = rounded.unwrap_or_else(|| {
+                    let mut df = kernel.root_times(&x);
+                    df.iter_mut().zip(state.values.times(&theta)).for_each(|(f, v)| *f += bias + v);
+                    df
+                });
+                (df, bias, theta, price)
             }
             Form::Rows { factored, ones, borders, solved, corner } => {
                 // S δa + β 1 − U δλ = right − V Λ⁻¹ t.
@@ -183,31 +182,34 @@ impl System {
 }
 
 impl Form {
-    /// From E = [F 1 V], `rank` columns of it F.
+    /// From F, with columns rounded or not, and V.
     fn columns(
-        all: Matrix,
-        rank: usize,
+        (kernel, round): (LowRank, bool),
+        values: &Matrix,
         groups: &[Range<usize>],
         give: &[f64],
         intercept: bool,
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
+        let (rank, ones) = (kernel.rank(), Matrix::from_parts(give.len(), 1, vec![1.0; give.len()]));
         let first = rank + usize::from(intercept);
-        let mut inner = all.weighted_gram(give);
+        let more: &[&Matrix] = if intercept { &[&ones, values] } else { &[values] };
+        let (mut inner, rounded) = kernel.weighted_gram(more, give, round);
+        let cols = inner.cols();
         (0..rank).for_each(|k| inner[(k, k)] += 1.0);
         stiff.iter().enumerate().for_each(|(m, s)| inner[(first + m, first + m)] += s);
-        (rank..all.cols()).for_each(|k| inner[(k, k)] *= 1.0 + RIDGE);
+        (rank..cols).for_each(|k| inner[(k, k)] *= 1.0 + RIDGE);
         let factored = Cholesky::new(inner, WHAT)?;
         let border = |group: &Range<usize>| {
-            let mut column = vec![0.0; all.cols()];
+            let mut column = vec![0.0; cols];
             group.clone().for_each(|m| column[first + m] = phi[m][1]);
             factored.solve_lower(&mut column);
             column
         };
         let borders: Vec<Vec<f64>> = groups.iter().map(border).collect();
         let corner = Cholesky::new(products(&borders, &borders), WHAT)?;
-        Ok(Self::Columns { all, first, factored, borders, corner })
+        Ok(Self::Columns { kernel, rounded, first, factored, borders, corner })
     }
 
     /// From the lower triangle of K_θ.

@@ -118,15 +118,13 @@ impl System {
         match &self.form {
             Form::Columns { kernel, rounded, first, factored, borders, corner } => {
                 let scaled: Vec<f64> = right.machine.iter().zip(&self.give).map(|(r, e)| r * e).collect();
-                let mut x = match rounded {
-                    Some(all) => all.transposed_times(&scaled),
-                    None => {
-                        let mut x = kernel.root_transposed_times(&scaled);
-                        x.extend(self.intercept.then(|| scaled.iter().sum::<f64>()));
-                        x.extend(state.values.transposed_times(&scaled));
-                        x
-                    }
+                let exact = || {
+                    let mut x = kernel.root_transposed_times(&scaled);
+                    x.extend(self.intercept.then(|| scaled.iter().sum::<f64>()));
+                    x.extend(state.values.transposed_times(&scaled));
+                    x
                 };
+                let mut x = rounded.as_ref().map_or_else(exact, |all| all.transposed_times(&scaled));
                 if self.intercept {
                     x[first - 1] -= right.sum;
                 }

@@ -12,34 +12,34 @@
 //! machine solved.
 //! Steps are computed with a thinner F, a small share of the trace left out, and everything that counts with the kernels themselves.
 
+mod fewer;
 mod system;
 
 use std::ops::Range;
 
+use fewer::fewer;
 use rayon::prelude::*;
 use system::System;
 
 use super::{
     evaluate::{Memory, Point, Problem, Run, active},
-    level, working_set,
+    working_set,
 };
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, Gram, GramSource, Groups, Images, LowRank},
+    gram::{EXACT, Factor, Gram, GramSource, Images, LowRank},
     linalg::{Matrix, axpy, dot},
     machine::{
         Solution, Task,
         interior::{self, Change, PATIENCE, SHORT_OF_BOUND, SLOW, State},
     },
     model::Fit,
-    trace::{Observer, Silent},
+    trace::Observer,
     weights::Separable,
 };
 
 /// Values of K_m a at most, over all kernels and rows.
 const MAX_VALUES: usize = 1 << 28;
-/// Kernels for every row, of which an answer on the simplex is sought.
-const FEW: usize = 2;
 /// Rows at most where the kernel is needed as a matrix.
 const MAX_MATRIX: usize = 5000;
 /// Multiplications of a step at most where there are many kernels.
@@ -146,7 +146,7 @@ fn fit(
     let mut run = Run::new(problem, observer);
     state.walk(&mut run, set)?;
     if run.optimal() && set.phi(1.0)[2] == 0.0 {
-        few_kernels(&mut run, set)?;
+        state.fewer(&mut run, set);
     }
     memory.remember(run.best.as_ref());
     if !run.over() {
@@ -154,29 +154,6 @@ fn fit(
     }
     memory.prover = Some(vec![state.a]);
     run.finish().map(Some)
-}
-
-/// On the simplex alike kernels share a weight here that one of them could have: the strongest are solved by themselves, and that is the
-/// answer if it is certified too.
-fn few_kernels(run: &mut Run<'_>, set: &dyn Separable) -> Result<()> {
-    let (Some(best), problem) = (&run.best, run.problem) else { return Ok(()) };
-    let wanted = FEW * problem.grams.n_samples();
-    if !run.optimal() || active(&best.theta) <= wanted {
-        return Ok(());
-    }
-    let mut kept: Vec<usize> = (0..best.theta.len()).collect();
-    kept.sort_by(|&i, &j| (best.theta[j] * best.slope[j]).total_cmp(&(best.theta[i] * best.slope[i])).then(i.cmp(&j)));
-    kept.truncate(wanted);
-    kept.sort_unstable();
-    let grams = Groups::subset(problem.grams, &kept);
-    let tol = 0.5 * problem.tol;
-    let inner = Problem { grams: &grams, parts: problem.parts.clone(), tol, ..*problem };
-    let (theta, duals) = (kept.iter().map(|&t| best.theta[t]).collect(), best.duals());
-    let mut memory = Memory { theta: Some(theta), duals: Some(duals.clone()), ..Memory::default() };
-    let fit = level::fit(&inner, set, &mut memory, &mut Silent)?;
-    let point = run.visit_to(0.1 * tol, grams.expand(&fit.weights), Some(&duals))?;
-    run.replace_if_certified(point);
-    Ok(())
 }
 
 /// K_θ.
@@ -201,6 +178,17 @@ enum Values<'a> {
 }
 
 impl Values<'_> {
+    /// Of one term.
+    fn column(&self, m: usize) -> Vec<f64> {
+        match self {
+            Self::Exact(v) => v.column(m),
+            Self::Single { exact, rows } => {
+                let n = rows.len() / exact.forms().len();
+                rows[m * n..(m + 1) * n].iter().map(|x| f64::from(*x)).collect()
+            }
+        }
+    }
+
     /// V x, exactly.
     fn decision(&self, x: &[f64]) -> Vec<f64> {
         match self {
@@ -370,6 +358,21 @@ impl<'a> Joint<'a> {
         Ok(false)
     }
 
+    /// On the simplex alike kernels share a weight here that one of them could have: the answer is one with as few of them as make the same
+    /// decision values and the same sums, if that is certified too.
+    fn fewer(&self, run: &mut Run<'_>, set: &dyn Separable) {
+        let most = self.a.len() + self.groups.len();
+        if run.best.as_ref().is_none_or(|best| active(&best.theta) <= most) {
+            return;
+        }
+        let mut theta = self.theta.clone();
+        fewer(&mut theta, &|m| {
+            let sums = self.groups.iter().map(|group| f64::from(u8::from(group.contains(&m))));
+            self.values.column(m).into_iter().chain(sums).collect()
+        });
+        run.replace_if_certified(self.point(run, set, theta));
+    }
+
     /// θ without the weights that are small where their slack is not.
     fn sparse(&self, small: f64) -> Vec<f64> {
         let largest = self.theta.iter().copied().fold(0.0, f64::max);
@@ -455,8 +458,8 @@ mod tests {
         kernels::{Normalize, language},
         loss::{EpsilonInsensitive, Hinge},
         machine::Fitting,
-        methods::evaluate::Part,
-        trace::Status,
+        methods::{evaluate::Part, level},
+        trace::{Silent, Status},
         weights::{ElasticNet, LpBall, PerRegion},
     };
 

@@ -54,9 +54,8 @@ const ROUGH_TRACE: f64 = 5.0;
 const BEHIND: f64 = 0.3;
 /// By this factor.
 const FINER: f64 = 0.1;
-/// Corrections of a step at most; the next is tried where the last one gained this share of the way to the length it was made for, and
-/// that is this many times the length there is, and more.
-const CORRECTIONS: usize = 3;
+/// The next correction of a step is tried where the last one gained this share of the way to the length it was made for, and that is this
+/// many times the length there is, and more.
 const WORTH: f64 = 0.1;
 const AHEAD: [f64; 2] = [1.5, 0.3];
 /// Products within this factor of their target are left alone.
@@ -402,7 +401,7 @@ impl<'a> Joint<'a> {
         let mut change = system.solve(self, &decision, &|k| goals[k], &|m| weight_goals[m]);
         let mut length = self.longest(&change);
         // A few products far from the others hold a step up: it aims at less for them as long as it gets further so (Gondzio1996).
-        for _ in 0..CORRECTIONS {
+        for _ in 0..system.corrections() {
             if length >= 1.0 {
                 break;
             }

@@ -87,6 +87,14 @@ impl System {
         Ok(Self { give, intercept: task.intercept, phi, stiff, form })
     }
 
+    /// Corrections of a step that pay, at most: fewer where an answer costs nearly as much as the system.
+    pub(super) fn corrections(&self) -> usize {
+        match self.form {
+            Form::Columns { .. } => 3,
+            Form::Rows { .. } => 1,
+        }
+    }
+
     /// The Newton step towards pairs of the machine equal to `goal` and θ ζ equal to `weight_goal`.
     pub(super) fn solve(
         &self,

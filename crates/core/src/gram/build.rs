@@ -134,7 +134,7 @@ impl BuildOptions {
             let factor = to(limit.tolerance)?;
             let share = self.varying_share(&factor, &reduced);
             let enough = factor.residual <= limit.tolerance * share * reduced.iter().sum::<f64>();
-            if enough { Some(factor) } else { to(limit.tolerance * share) }
+            if enough { Some(factor) } else { to(limit.tolerance * share).or(Some(factor)) }
         });
         let Some(factor) = found else { return Ok(None) };
         self.normalized(factor, name, &diagonal, roots, None).map(Some)

@@ -86,8 +86,10 @@ impl Default for BuildOptions {
     }
 }
 
-/// What is left out, in units of what varies, may be so many times the tolerance.
+/// What is left out, in units of what varies, may be so many times the tolerance: its share of a gap grows with the rows, and from so many
+/// rows on it must be the least.
 const COMMON: f64 = 8.0;
+const MANY_ROWS: f64 = 1.25e5;
 
 /// A finished term with its constants.
 pub(super) struct Built {
@@ -146,7 +148,8 @@ impl BuildOptions {
             return 1.0;
         }
         let (n, trace) = (diagonal.len() as f64, diagonal.iter().sum::<f64>());
-        (COMMON * (1.0 - factor.row_sums().iter().sum::<f64>() / (n * trace))).clamp(0.0, 1.0)
+        let many = COMMON * (MANY_ROWS / n).max(1.0);
+        (many * (1.0 - factor.row_sums().iter().sum::<f64>() / (n * trace))).clamp(0.0, 1.0)
     }
 
     /// The term of a raw factor whose diagonal is `diagonal`.

@@ -133,10 +133,13 @@ impl BuildOptions {
                 let limit = RankLimit { tolerance, ..limit };
                 Factor::pivoted(&reduced, limit, |j, out| raw.head_of_column(j, out))
             };
-            let factor = to(limit.tolerance)?;
+            let mut factor = to(limit.tolerance)?;
             let share = self.varying_share(&factor, &reduced);
-            let enough = factor.residual <= limit.tolerance * share * reduced.iter().sum::<f64>();
-            if enough { Some(factor) } else { to(limit.tolerance * share).or(Some(factor)) }
+            if factor.residual > limit.tolerance * share * reduced.iter().sum::<f64>() {
+                factor = to(limit.tolerance * share).unwrap_or(factor);
+            }
+            factor.fineness = share;
+            Some(factor)
         });
         let Some(factor) = found else { return Ok(None) };
         self.normalized(factor, name, &diagonal, roots, None).map(Some)

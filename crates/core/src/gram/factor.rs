@@ -54,6 +54,8 @@ pub struct Factor {
     divisor: f64,
     /// ‖L‖², where it is known.
     square: Option<f64>,
+    /// Sharing a basis may leave out this times the tolerance.
+    pub(super) fineness: f64,
 }
 
 /// Columns of a basis, and what sums in single precision read.
@@ -242,7 +244,7 @@ impl Factor {
 
     fn own(rows: Matrix, residual: f64, map: Map) -> Self {
         let (basis, coords, pivot_rows) = (Arc::new(Frame::new(rows)), None, None);
-        Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None }
+        Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None, fineness: 1.0 }
     }
 
     /// From exact features, one row per sample.
@@ -375,6 +377,8 @@ impl Factor {
             axpy(-1.0, &mean, rows.row_mut(i));
         }
         self.mean = Some(mean);
+        // The part that all entries had in common is gone.
+        self.fineness = 1.0;
     }
 
     /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own. `basis` is diag(s) B.

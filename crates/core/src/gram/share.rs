@@ -24,8 +24,6 @@ const FIRST: usize = 2;
 const MANY: usize = 3;
 /// Columns of a basis for each one of a thin factor.
 const THIN: usize = 4;
-/// A factor is finer than it would be by itself where the tolerance is so many times what it left out.
-const FINER: f64 = 2.0;
 /// Such rounds at most.
 const ROUNDS: usize = 8;
 /// Rows of a factor treated by one task.
@@ -51,10 +49,9 @@ pub(super) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope:
     group.finish(tolerance);
 }
 
-/// ‖L − Q Rᵀ‖ in units of ‖L‖, twice at most: less where the factor had to be finer than `tolerance`.
+/// ‖L − Q Rᵀ‖ in units of ‖L‖, twice at most.
 fn allowed(factor: &Factor, tolerance: f64) -> f64 {
-    let own = factor.residual / factor.trace_of_square();
-    REMAINDER * if own > 0.0 && FINER * own < tolerance { own.max(FINEST) } else { tolerance }
+    REMAINDER * (factor.fineness * tolerance).max(FINEST)
 }
 
 /// Factors in one basis to be.

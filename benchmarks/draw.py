@@ -109,8 +109,8 @@ def finish(figure, label, name):
     path = FIGURES / f"{name}.svg"
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
-    # Hundredths of a point are enough.
-    path.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", path.read_text()))
+    # Hundredths of a point are enough; labels, which follow a tag, stay.
+    path.write_text(re.sub(r"(?<![\d>])(\d+\.\d\d)\d+", r"\1", path.read_text()))
     print(f"{name}.svg: {path.stat().st_size / 1000:.0f} kB")
 
 

@@ -410,7 +410,7 @@ impl<'a> Joint<'a> {
             let towards = |product: f64| (wanted(product) - product).max(-APART * target);
             self.machine.recentre(&change.machine, ahead, &mut goals, &towards);
             for (m, goal) in weight_goals.iter_mut().enumerate() {
-                *goal += towards((self.theta[m] + ahead * change.theta[m]) * (self.slack[m] + ahead * change.slack[m]));
+                *goal += towards(self.pair(m, &change, ahead));
             }
             let next = system.solve(self, &decision, &|k| goals[k], &|m| weight_goals[m]);
             let further = self.longest(&next);
@@ -435,8 +435,13 @@ impl<'a> Joint<'a> {
     }
 
     fn complementarity(&self, step: &Step, length: f64) -> f64 {
-        let pair = |m: usize| (self.theta[m] + length * step.theta[m]) * (self.slack[m] + length * step.slack[m]);
-        self.machine.complementarity(&step.machine, length) + (0..self.theta.len()).map(pair).sum::<f64>()
+        let pairs = (0..self.theta.len()).map(|m| self.pair(m, step, length));
+        self.machine.complementarity(&step.machine, length) + pairs.sum::<f64>()
+    }
+
+    /// θ_m ζ_m after a step of this length.
+    fn pair(&self, m: usize, step: &Step, length: f64) -> f64 {
+        (self.theta[m] + length * step.theta[m]) * (self.slack[m] + length * step.slack[m])
     }
 
     /// The longest step up to 1 that keeps everything from going below 0.

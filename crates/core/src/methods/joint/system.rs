@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Joint, Kernel, Step, Values};
 use crate::{
     Result,
-    gram::{EXACT, Gram, LowRank, Rounded, add_single},
+    gram::{Gram, LowRank, Rounded, add_single},
     linalg::{Cholesky, Matrix, axpy, dot},
     machine::Task,
     weights::Separable,
@@ -76,8 +76,7 @@ impl System {
         }
         let form = match (kernel, &state.values) {
             (Kernel::Thin { thin: k, rounded }, Values::Exact(values)) if k.rank() + stiff.len() < k.n() => {
-                let kernel = (k.thinner(EXACT), rounded);
-                Form::columns(kernel, values, &state.groups, &give, task.intercept, &stiff, &phi)?
+                Form::columns((k, rounded), values, &state.groups, &give, task.intercept, &stiff, &phi)?
             }
             (Kernel::Thin { thin: k, .. }, values) => {
                 Form::rows(values, &state.groups, Gram::from_matrix(k.root().outer()), &give, &stiff, &phi)?

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, Wide, wide};
+use crate::linalg::{Matrix, Wide, in_large_pages, wide};
 
 /// An action on numbers and stored cells, side by side.
 pub(super) struct Each<'a, T, F>(pub &'a mut [f64], pub &'a [T], pub F);
@@ -68,6 +68,27 @@ impl<T: Cell> Wide for Inner<'_, T> {
     }
 }
 
+/// out += Σ w · row.
+struct Sum<'a, T>([&'a [T]; TOGETHER], [f64; TOGETHER], &'a mut [f64]);
+
+impl<T: Cell> Wide for Sum<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // that is the point
+    fn run(self) {
+        let Self(rows, w, out) = self;
+        let rows = rows.map(|row| &row[..out.len()]);
+        for (j, o) in out.iter_mut().enumerate() {
+            let mut sum = w[0] * rows[0][j].to_f64();
+            (1..TOGETHER).for_each(|k| sum += w[k] * rows[k][j].to_f64());
+            *o += sum;
+        }
+    }
+}
+
+/// Rows read side by side.
+const TOGETHER: usize = 4;
 /// Partial sums, in a fixed order.
 const LANES: usize = 16;
 
@@ -116,7 +137,9 @@ impl<T: Cell> Packed<T> {
 
     /// All zeros.
     pub fn zeros(n: usize) -> Self {
-        Self { n, data: vec![T::from_f64(0.0); n * (n + 1) / 2] }
+        let data = vec![T::from_f64(0.0); n * (n + 1) / 2];
+        in_large_pages(&data);
+        Self { n, data }
     }
 
     /// The lower triangle of a square matrix.
@@ -180,6 +203,15 @@ impl<T: Cell> Packed<T> {
     /// out[..=i] += w · row i.
     pub fn add_row(&self, i: usize, w: f64, out: &mut [f64]) {
         wide(Each(out, self.row(i), |o: &mut f64, v: f64| *o += w * v));
+    }
+
+    /// out[..=i] += Σ w · row i, over several matrices: some at a time, so that memory has several things to bring at once.
+    pub fn add_rows(active: &[(f64, &Self)], i: usize, out: &mut [f64]) {
+        let (together, rest) = active.as_chunks::<TOGETHER>();
+        for some in together {
+            wide(Sum(some.map(|(_, k)| k.row(i)), some.map(|(w, _)| w), out));
+        }
+        rest.iter().for_each(|(w, k)| k.add_row(i, *w, out));
     }
 
     /// The whole of row i, upper part gathered, or its first entries.

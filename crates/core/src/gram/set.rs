@@ -136,28 +136,40 @@ impl GramSet {
 impl GramSet {
     /// The terms with weight that are matrices, row by row (each output row stays in cache while all terms stream past): one triangle.
     fn combine_dense(&self, weights: &[f64]) -> Gram {
-        let mut out = Gram::zeros(self.n);
-        out.data_mut()
-            .par_chunks_mut(self.n)
-            .enumerate()
-            .for_each(|(i, row)| self.add_dense_row(i, weights, &mut row[..=i]));
+        let (mut out, active) = (Gram::zeros(self.n), self.active_dense(weights));
+        out.data_mut().par_chunks_mut(self.n).enumerate().for_each(|(i, row)| active.add_row(i, &mut row[..=i]));
         out
     }
 
-    fn add_dense_row(&self, i: usize, weights: &[f64], out: &mut [f64]) {
+    fn active_dense(&self, weights: &[f64]) -> Dense<'_> {
+        let mut dense = Dense { double: Vec::new(), single: Vec::new() };
         for (term, &w) in self.terms.iter().zip(weights).filter(|(_, w)| **w != 0.0) {
             match term {
-                Stored::Dense(k) => k.add_row(i, w, out),
-                Stored::DenseF32(k) => k.add_row(i, w, out),
+                Stored::Dense(k) => dense.double.push((w, k)),
+                Stored::DenseF32(k) => dense.single.push((w, k)),
                 Stored::Factor(_) => {}
             }
         }
+        dense
     }
 
     /// The terms with weight that are factors.
     fn active_factors(&self, weights: &[f64]) -> Vec<(f64, &Factor)> {
         let active = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
         active.filter_map(|(t, &w)| self.factor(t).map(|f| (w, f))).collect()
+    }
+}
+
+/// Matrices with their weights.
+struct Dense<'a> {
+    double: Vec<(f64, &'a Packed<f64>)>,
+    single: Vec<(f64, &'a Packed<f32>)>,
+}
+
+impl Dense<'_> {
+    fn add_row(&self, i: usize, out: &mut [f64]) {
+        Packed::add_rows(&self.double, i, out);
+        Packed::add_rows(&self.single, i, out);
     }
 }
 
@@ -274,12 +286,13 @@ impl GramSource for GramSet {
         if weights.iter().any(|w| !self.active_factors(w).is_empty()) {
             return combine_each(self, weights, scales, out);
         }
-        let pairs = || weights.iter().zip(scales);
+        let active: Vec<Dense<'_>> = weights.iter().map(|w| self.active_dense(w)).collect();
+        let pairs = || active.iter().zip(scales);
         out.data_mut().par_chunks_mut(self.n).enumerate().for_each_init(Vec::new, |buffer, (i, row)| {
-            for (weights, scale) in pairs().filter(|(_, s)| s[i] != 0.0) {
+            for (active, scale) in pairs().filter(|(_, s)| s[i] != 0.0) {
                 buffer.clear();
                 buffer.resize(i + 1, 0.0);
-                self.add_dense_row(i, weights, buffer);
+                active.add_row(i, buffer);
                 row.iter_mut().zip(&*buffer).zip(scale).for_each(|((o, k), s)| *o += scale[i] * s * k);
             }
         });

@@ -110,7 +110,23 @@ const RUN: usize = 1 << 16;
 pub fn zeros(count: usize) -> Vec<f64> {
     let mut out = vec![0.0; count];
     if count > RUN {
+        in_large_pages(&out);
         out.par_chunks_mut(RUN).for_each(|run| run.fill(0.0));
     }
     out
+}
+
+/// Pages of 2 MiB for memory that nothing was written to yet, where there is enough: five hundred times fewer faults, and rows far apart
+/// stay within reach. A hint: where the system has none, nothing changes.
+pub fn in_large_pages<T>(fresh: &[T]) {
+    #[cfg(target_os = "linux")]
+    {
+        const LARGE: usize = 1 << 21;
+        let range = fresh.as_ptr_range();
+        let (start, end) = (range.start.addr().next_multiple_of(LARGE), range.end.addr() & !(LARGE - 1));
+        if end > start {
+            // SAFETY: whole pages inside memory that `fresh` borrows; their contents stay as they are.
+            unsafe { libc::madvise(range.start.with_addr(start).cast_mut().cast(), end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
 }

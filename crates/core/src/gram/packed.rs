@@ -34,11 +34,10 @@ impl<T: Cell> Wide for Both<'_, T> {
         let (v, v_tail) = v.as_chunks::<LANES>();
         let (out, out_tail) = out.as_chunks_mut::<LANES>();
         for ((x, v), o) in row.iter().zip(v).zip(out) {
-            for k in 0..LANES {
-                let x = x[k].to_f64();
-                sums[k] += x * v[k];
-                o[k] += own * x;
-            }
+            // One loop for both is not made into vectors.
+            let x = x.map(T::to_f64);
+            (0..LANES).for_each(|k| sums[k] += x[k] * v[k]);
+            (0..LANES).for_each(|k| o[k] += own * x[k]);
         }
         let mut sum: f64 = sums.iter().sum();
         for ((x, v), o) in row_tail.iter().zip(v_tail).zip(out_tail) {

@@ -1,11 +1,14 @@
 //! A symmetric matrix as its packed lower triangle, in f64 or f32: half the numbers, half the traffic.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, Wide, in_large_pages, wide};
+use super::Square;
+use crate::linalg::{Matrix, Wide, axpy, in_large_pages, wide};
 
 /// An action on numbers and stored cells, side by side.
-pub(super) struct Each<'a, T, F>(pub &'a mut [f64], pub &'a [T], pub F);
+pub(crate) struct Each<'a, T, F>(pub &'a mut [f64], pub &'a [T], pub F);
 
 impl<T: Cell, F: Fn(&mut f64, f64)> Wide for Each<'_, T, F> {
     type Out = ();
@@ -86,13 +89,15 @@ impl<T: Cell> Wide for Sum<'_, T> {
     }
 }
 
+/// Parts of a product, each a task of its own.
+const PARTS: usize = 8;
 /// Rows read side by side.
 const TOGETHER: usize = 4;
 /// Partial sums, in a fixed order.
 const LANES: usize = 16;
 
 /// Storage precision.
-pub trait Cell: Copy + Send + Sync + 'static {
+pub trait Cell: Copy + Default + Send + Sync + 'static {
     /// Rounds.
     fn from_f64(x: f64) -> Self;
     /// Widens.
@@ -147,6 +152,11 @@ impl<T: Cell> Packed<T> {
         Self { n: k.rows(), data }
     }
 
+    /// The lower triangle, by all threads.
+    pub fn of_square(k: &Square<T>) -> Self {
+        Self::fill(k.n(), |i, row| row.copy_from_slice(&k.row(i)[..=i]))
+    }
+
     /// Several matrices filled together: `fill(i, rows)` writes entries (i, 0..=i) of each.
     pub fn several(n: usize, count: usize, fill: impl Fn(usize, &mut [&mut [T]]) + Sync) -> Vec<Self> {
         let mut all: Vec<Self> = (0..count).map(|_| Self::zeros(n)).collect();
@@ -199,6 +209,11 @@ impl<T: Cell> Packed<T> {
         Packed { n: self.n, data: self.data.iter().map(|x| x.to_f64() as f32).collect() }
     }
 
+    /// Entries (i, 0..=i) of all rows, for all threads.
+    pub fn fill(n: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Self {
+        Self::several(n, 1, |i, rows| fill(i, rows[0])).swap_remove(0)
+    }
+
     /// out[..=i] += w · row i.
     pub fn add_row(&self, i: usize, w: f64, out: &mut [f64]) {
         wide(Each(out, self.row(i), |o: &mut f64, v: f64| *o += w * v));
@@ -226,10 +241,32 @@ impl<T: Cell> Packed<T> {
     /// out = K v, each stored entry read once.
     pub fn apply(&self, v: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        for i in 0..self.n {
+        self.add_product(0..self.n, v, out);
+    }
+
+    /// K v, by all threads.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        let parts: Vec<Vec<f64>> = (0..PARTS)
+            .into_par_iter()
+            .map(|k| {
+                // As many entries in each.
+                let end = |k: usize| (self.n as f64 * (k as f64 / PARTS as f64).sqrt()).round() as usize;
+                let mut out = vec![0.0; end(k + 1)];
+                self.add_product(end(k)..end(k + 1), v, &mut out);
+                out
+            })
+            .collect();
+        let mut out = vec![0.0; self.n];
+        parts.iter().for_each(|part| axpy(1.0, part, &mut out[..part.len()]));
+        out
+    }
+
+    /// out += what the stored rows in `range` bring to K v.
+    fn add_product(&self, range: Range<usize>, v: &[f64], out: &mut [f64]) {
+        for i in range {
             let (row, diagonal) = (&self.row(i)[..i], self.row(i)[i].to_f64());
             let sum = wide(Both(row, &v[..i], v[i], &mut out[..i]));
-            out[i] = sum + diagonal * v[i];
+            out[i] += sum + diagonal * v[i];
         }
     }
 

@@ -167,6 +167,10 @@ struct Dense<'a> {
 }
 
 impl Dense<'_> {
+    fn is_empty(&self) -> bool {
+        self.double.is_empty() && self.single.is_empty()
+    }
+
     fn add_row(&self, i: usize, out: &mut [f64]) {
         Packed::add_rows(&self.double, i, out);
         Packed::add_rows(&self.single, i, out);
@@ -258,12 +262,9 @@ impl GramSource for GramSet {
     }
 
     fn combine_near(&self, weights: &[f64]) -> Option<Near> {
-        let factors = self.active_factors(weights);
-        if factors.is_empty() {
-            return None;
-        }
-        let dense = weights.iter().filter(|w| **w != 0.0).count() > factors.len();
-        Near::new(&factors, dense.then(|| self.combine_dense(weights)), self.n)
+        let (factors, dense) = (self.active_factors(weights), self.active_dense(weights));
+        let rest = || Packed::fill(self.n, |i, row| dense.add_row(i, row));
+        Near::new(&factors, (!dense.is_empty()).then(rest), self.n)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

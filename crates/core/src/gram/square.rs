@@ -2,18 +2,22 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, dot, zeros};
+use super::packed::{Cell, Inner, Packed};
+use crate::linalg::{Matrix, wide, zeros};
 
 const TILE: usize = 64;
 
-/// Symmetric, square, row-major, f64.
+/// Symmetric, square, row-major.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gram {
+pub struct Square<T> {
     n: usize,
-    data: Vec<f64>,
+    data: Vec<T>,
 }
 
-impl Gram {
+/// In double precision.
+pub type Gram = Square<f64>;
+
+impl<T: Cell> Square<T> {
     /// All zeros.
     pub fn zeros(n: usize) -> Self {
         Self { n, data: zeros(n * n) }
@@ -25,12 +29,12 @@ impl Gram {
     }
 
     /// Row i.
-    pub fn row(&self, i: usize) -> &[f64] {
+    pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * self.n..(i + 1) * self.n]
     }
 
     /// All numbers, mutable; the lower triangle is the one that counts until [`Gram::mirror`] is called.
-    pub fn data_mut(&mut self) -> &mut [f64] {
+    pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
@@ -48,7 +52,7 @@ impl Gram {
 
     /// K v.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        (0..self.n).into_par_iter().with_min_len(64).map(|i| dot(self.row(i), v)).collect()
+        (0..self.n).into_par_iter().with_min_len(64).map(|i| wide(Inner(self.row(i), v))).collect()
     }
 
     /// Copies the lower triangle to the upper one.
@@ -72,6 +76,24 @@ impl Gram {
         }
     }
 
+    /// Of a triangle; the upper one is left zero.
+    pub(super) fn of_lower(lower: &Packed<f64>) -> Self {
+        let mut out = Self::zeros(lower.n());
+        out.data.par_chunks_mut(lower.n().max(1)).enumerate().for_each(|(i, row)| {
+            row.iter_mut().zip(lower.row(i)).for_each(|(out, x)| *out = T::from_f64(*x));
+        });
+        out
+    }
+}
+
+impl Square<f32> {
+    /// In double precision.
+    pub fn widened(&self) -> Gram {
+        Gram { n: self.n, data: self.data.iter().map(|x| f64::from(*x)).collect() }
+    }
+}
+
+impl Gram {
     /// As a plain matrix.
     pub fn into_matrix(self) -> Matrix {
         Matrix::from_parts(self.n, self.n, self.data)

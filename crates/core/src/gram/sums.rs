@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::{
-    Factor, Frame, Gram,
+    Factor, Frame, Gram, Square,
+    packed::{Cell, Packed},
     panel::{Inside, LowRank, by_basis},
 };
 use crate::linalg::{Strided, axpy, gemm, gemm_single};
@@ -24,8 +25,28 @@ trait Real: Copy + Default + Send + Sync + 'static {
     fn scaled(self, weight: f64) -> Self;
     /// c ← c + a b for (m, k, n), c with a row stride.
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize));
-    /// The same for c in double precision.
-    fn add_product(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [f64], usize));
+}
+
+/// Entries to which products in some precision are added: c ← c + a b.
+trait Sum<T>: Cell {
+    fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [Self], usize));
+}
+
+impl<T: Real + Cell> Sum<T> for T {
+    fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [T], usize)) {
+        T::gemm(shape, a, b, c);
+    }
+}
+
+impl Sum<f32> for f64 {
+    fn add_product(shape: (usize, usize, usize), a: Strided<'_, f32>, b: Strided<'_, f32>, c: (&mut [f64], usize)) {
+        let (rows, _, cols) = shape;
+        let mut own = vec![0.0; rows * cols];
+        gemm_single(shape, a, b, (&mut own, cols));
+        for (c, own) in c.0.chunks_mut(c.1).zip(own.chunks_exact(cols)) {
+            c.iter_mut().zip(own).for_each(|(c, x)| *c += f64::from(*x));
+        }
+    }
 }
 
 impl Real for f64 {
@@ -42,10 +63,6 @@ impl Real for f64 {
     }
 
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
-        gemm(shape, a, b, c);
-    }
-
-    fn add_product(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [f64], usize)) {
         gemm(shape, a, b, c);
     }
 }
@@ -66,22 +83,13 @@ impl Real for f32 {
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
         gemm_single(shape, a, b, c);
     }
-
-    fn add_product(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [f64], usize)) {
-        let (rows, _, cols) = shape;
-        let mut own = vec![0.0; rows * cols];
-        gemm_single(shape, a, b, (&mut own, cols));
-        for (c, own) in c.0.chunks_mut(c.1).zip(own.chunks_exact(cols)) {
-            c.iter_mut().zip(own).for_each(|(c, x)| *c += f64::from(*x));
-        }
-    }
 }
 
 /// out += Σ weight · L Lᵀ on the lower triangle.
 pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
     let groups = by_basis(active);
     let parts: Vec<(&Frame, Inside)> = groups.iter().map(|g| (&**g[0].1.basis(), Inside::new(g))).collect();
-    add_all::<f64>(&parts.iter().map(|(b, inside)| (*b, inside)).collect::<Vec<_>>(), out);
+    add_all::<f64, f64>(&parts.iter().map(|(b, inside)| (*b, inside)).collect::<Vec<_>>(), out);
 }
 
 /// In single precision, and a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly
@@ -99,11 +107,11 @@ pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     };
     let thin: Vec<Inside> = groups.par_iter().map(thinned).collect();
     let parts: Vec<(&Frame, &Inside)> = groups.iter().map(|g| &**g[0].1.basis()).zip(&thin).collect();
-    add_all::<f32>(&parts, out);
+    add_all::<f32, f64>(&parts, out);
 }
 
 /// out += Σ B W Bᵀ on the lower triangle.
-fn add_all<T: Real>(mut parts: &[(&Frame, &Inside)], out: &mut Gram) {
+fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: &mut Square<S>) {
     let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
     while !parts.is_empty() {
         let mut depth = 0;
@@ -118,7 +126,7 @@ fn add_all<T: Real>(mut parts: &[(&Frame, &Inside)], out: &mut Gram) {
 }
 
 /// V and, where it differs, U of all parts are gathered in `room`.
-fn add_some<T: Real>(parts: &[(&Frame, &Inside)], [right, left]: &mut [Vec<T>; 2], out: &mut Gram) {
+fn add_some<T: Real, S: Sum<T>>(parts: &[(&Frame, &Inside)], [right, left]: &mut [Vec<T>; 2], out: &mut Square<S>) {
     let n = out.n();
     let depth = parts.iter().map(|(basis, inside)| inside.rank(basis)).sum::<usize>();
     let fill = |room: &mut Vec<T>, is_left: bool| {
@@ -155,13 +163,13 @@ fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
 }
 
 /// out += leftᵀ right on the lower triangle, for rows of n numbers.
-fn add_rows<T: Real>(left: &[T], right: &[T], out: &mut Gram) {
+fn add_rows<T: Real, S: Sum<T>>(left: &[T], right: &[T], out: &mut Square<S>) {
     let n = out.n();
     let depth = right.len() / n.max(1);
     out.data_mut().par_chunks_mut(ROWS * n.max(1)).enumerate().for_each(|(b, rows)| {
         let (first, count) = (b * ROWS, rows.len() / n);
         if depth > 0 {
-            T::add_product((count, depth, first + count), (&left[first..], 1, n), (right, n, 1), (rows, n));
+            S::add_product((count, depth, first + count), (&left[first..], 1, n), (right, n, 1), (rows, n));
         }
     });
 }
@@ -174,44 +182,49 @@ pub fn add_single(rows: &[f32], out: &mut Gram) {
 /// Mean diagonals for which no entry that counts over- or underflows.
 const SINGLE: std::ops::Range<f64> = 1e-20..1e20;
 
-/// A combined kernel computed in single precision, for solvers that correct their course with exact products.
+/// A combined kernel in single precision, for solvers that correct their course with exact products.
 #[derive(Debug, Clone)]
 pub struct Near {
-    rows: Gram,
+    rows: Square<f32>,
     /// The terms that are matrices, and those that are factors.
-    rest: Option<Gram>,
+    rest: Option<Packed<f64>>,
     factors: LowRank,
 }
 
 impl Near {
-    /// Of at least one factor, and the lower triangle of the sum of other terms; `None` where single precision ends.
-    pub fn new(active: &[(f64, &Factor)], rest: Option<Gram>, n: usize) -> Option<Self> {
+    /// Of some factors and the sum of other terms; `None` where single precision ends.
+    pub(crate) fn new(active: &[(f64, &Factor)], rest: Option<Packed<f64>>, n: usize) -> Option<Self> {
         let factors = LowRank::new(active);
-        let mut rows = rest.clone().unwrap_or_else(|| Gram::zeros(n));
+        let mut rows = rest.as_ref().map_or_else(|| Square::zeros(n), Square::of_lower);
         let parts: Vec<(&Frame, &Inside)> = factors.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect();
-        add_all::<f32>(&parts, &mut rows);
-        let size = (0..n).map(|i| rows.row(i)[i]).sum::<f64>() / n as f64;
+        add_all::<f32, f32>(&parts, &mut rows);
+        let size = (0..n).map(|i| f64::from(rows.row(i)[i])).sum::<f64>() / n as f64;
         if !SINGLE.contains(&size) {
             return None;
         }
         rows.mirror();
-        let rest = rest.map(|mut rest| {
-            rest.mirror();
-            rest
-        });
         Some(Self { rows, rest, factors })
     }
 
     /// Every entry, to single precision.
-    pub fn rows(&self) -> &Gram {
+    pub fn rows(&self) -> &Square<f32> {
         &self.rows
+    }
+
+    /// Entries (i, 0..=i), exact where they are known.
+    pub fn lower_row(&self, i: usize) -> Cow<'_, [f64]> {
+        match &self.rest {
+            Some(rest) if self.factors.parts.is_empty() => Cow::Borrowed(rest.row(i)),
+            _ => Cow::Owned(self.rows.row(i)[..=i].iter().map(|x| f64::from(*x)).collect()),
+        }
     }
 
     /// K v, to double precision.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        let mut out = self.factors.times(v);
-        if let Some(rest) = &self.rest {
-            axpy(1.0, &rest.times(v), &mut out);
+        let Some(rest) = &self.rest else { return self.factors.times(v) };
+        let mut out = rest.times(v);
+        if !self.factors.parts.is_empty() {
+            axpy(1.0, &self.factors.times(v), &mut out);
         }
         out
     }

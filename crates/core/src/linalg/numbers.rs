@@ -107,11 +107,11 @@ impl DerefMut for Numbers {
 const RUN: usize = 1 << 16;
 
 /// So many zeros, written by all threads where they are many: pages that are read before they are written cost twice, and stop all threads.
-pub fn zeros(count: usize) -> Vec<f64> {
-    let mut out = vec![0.0; count];
+pub fn zeros<T: Copy + Default + Send + Sync>(count: usize) -> Vec<T> {
+    let mut out = vec![T::default(); count];
     if count > RUN {
         in_large_pages(&out);
-        out.par_chunks_mut(RUN).for_each(|run| run.fill(0.0));
+        out.par_chunks_mut(RUN).for_each(|run| run.fill(T::default()));
     }
     out
 }

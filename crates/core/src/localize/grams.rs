@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    gram::{Budget, Factor, Frame, Gram, GramSource, Near, add_factors, basis_bytes},
+    gram::{Budget, Factor, Frame, Gram, GramSource, Near, Packed, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -143,7 +143,8 @@ impl GramSource for LocalizedGramSet<'_> {
             return None;
         }
         let others = weights.iter().filter(|w| **w != 0.0).count() > factors.len();
-        Near::new(&factors, others.then(|| self.combine_others(weights)), self.n_samples())
+        let others = others.then(|| Packed::of_square(&self.combine_others(weights)));
+        Near::new(&factors, others, self.n_samples())
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

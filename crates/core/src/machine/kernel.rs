@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Machine;
 use crate::{
     Result,
-    gram::{Budget, EXACT, Factor, Gram, GramSource, LowRank, Near},
+    gram::{Budget, Cell, EXACT, Factor, Gram, GramSource, LowRank, Near, Square},
     linalg::{Matrix, dot},
 };
 
@@ -73,7 +73,7 @@ impl Combined {
             Self::Dense(k) => Self::Dense(k.select(index)),
             Self::Factor(f) => Self::Factor(f.select_rows(index)),
             Self::Bases(k) => Self::Bases(k.select(index)),
-            Self::Near(k) => Self::Dense(k.rows().select(index)),
+            Self::Near(k) => Self::Dense(k.rows().select(index).widened()),
         }
     }
 
@@ -90,19 +90,26 @@ impl Combined {
     /// k(x_i, x_i) for every i.
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
-            Self::Dense(_) | Self::Near(_) => {
-                self.matrix().map_or_else(Vec::new, |k| (0..k.n()).map(|i| k.row(i)[i]).collect())
-            }
+            Self::Dense(k) => (0..k.n()).map(|i| k.row(i)[i]).collect(),
+            Self::Near(k) => (0..self.n()).map(|i| f64::from(k.rows().row(i)[i])).collect(),
             Self::Factor(f) => (0..f.rows()).map(|i| dot(f.row(i), f.row(i))).collect(),
             Self::Bases(k) => Self::Factor(k.thin(EXACT)).diagonal(),
         }
     }
 
-    /// Its entries, where they are there.
-    pub(super) fn matrix(&self) -> Option<&Gram> {
+    /// K v from entries that may be rounded, where they are there.
+    pub(super) fn nearly_times(&self, v: &[f64]) -> Vec<f64> {
         match self {
-            Self::Dense(k) => Some(k),
-            Self::Near(k) => Some(k.rows()),
+            Self::Near(k) => k.rows().times(v),
+            _ => self.times(v),
+        }
+    }
+
+    /// Entries (i, 0..=i), where they are there.
+    pub(super) fn lower_row(&self, i: usize) -> Option<Cow<'_, [f64]>> {
+        match self {
+            Self::Dense(k) => Some(Cow::Borrowed(&k.row(i)[..=i])),
+            Self::Near(k) => Some(k.lower_row(i)),
             Self::Factor(_) | Self::Bases(_) => None,
         }
     }
@@ -118,40 +125,30 @@ impl Combined {
 
 /// Rows of K for a solver that revisits them.
 pub(super) trait Rows {
+    /// What entries are stored as.
+    type Entry: Cell;
     /// Makes row i available; the two rows fetched last are.
     fn fetch(&mut self, i: usize);
     /// A row that is available.
-    fn get(&self, i: usize) -> &[f64];
+    fn get(&self, i: usize) -> &[Self::Entry];
     /// The principal submatrix of `index`.
     fn select(&self, index: &[usize]) -> Self;
 }
 
-/// Rows that are there already.
-pub(super) enum DenseRows<'a> {
-    /// The whole matrix.
-    Borrowed(&'a Gram),
-    /// A shrunken one.
-    Owned(Gram),
-}
+/// Rows that are there already, of the whole matrix or of a shrunken one.
+pub(super) struct DenseRows<'a, T: Cell>(pub Cow<'a, Square<T>>);
 
-impl DenseRows<'_> {
-    fn gram(&self) -> &Gram {
-        match self {
-            Self::Borrowed(g) => g,
-            Self::Owned(g) => g,
-        }
-    }
-}
+impl<T: Cell> Rows for DenseRows<'_, T> {
+    type Entry = T;
 
-impl Rows for DenseRows<'_> {
     fn fetch(&mut self, _: usize) {}
 
-    fn get(&self, i: usize) -> &[f64] {
-        self.gram().row(i)
+    fn get(&self, i: usize) -> &[T] {
+        self.0.row(i)
     }
 
     fn select(&self, index: &[usize]) -> Self {
-        Self::Owned(self.gram().select(index))
+        Self(Cow::Owned(self.0.select(index)))
     }
 }
 
@@ -184,6 +181,8 @@ impl FactorRows {
 }
 
 impl Rows for FactorRows {
+    type Entry = f64;
+
     fn fetch(&mut self, i: usize) {
         self.clock += 1;
         if self.slot[i] != EMPTY {

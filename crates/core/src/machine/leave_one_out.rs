@@ -31,7 +31,10 @@ fn widest(kernel: &Combined) -> f64 {
     let spread = |own: f64, row: &mut dyn Iterator<Item = f64>| own - row.fold(f64::INFINITY, f64::min);
     let of = |i: usize| match kernel {
         Combined::Dense(k) => spread(k.row(i)[i], &mut k.row(i).iter().copied()),
-        Combined::Near(k) => spread(k.rows().row(i)[i], &mut k.rows().row(i).iter().copied()),
+        Combined::Near(k) => {
+            let entry = |x: &f32| f64::from(*x);
+            spread(entry(&k.rows().row(i)[i]), &mut k.rows().row(i).iter().map(entry))
+        }
         Combined::Factor(f) => spread(dot(f.row(i), f.row(i)), &mut (0..f.rows()).map(|j| dot(f.row(i), f.row(j)))),
         Combined::Bases(_) => 0.0,
     };

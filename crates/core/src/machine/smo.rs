@@ -9,14 +9,16 @@
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
+use std::{borrow::Cow, ops::Range};
+
 use super::{
     Combined, Machine, Solution, Stop, Task, interior,
     kernel::{DenseRows, FactorRows, Rows},
 };
 use crate::{
     Result,
-    gram::EXACT,
-    linalg::{Wide, axpy, wide},
+    gram::{Cell, EXACT, Each},
+    linalg::{Wide, wide},
 };
 
 /// Working width of the scans.
@@ -58,8 +60,8 @@ impl Machine for Smo {
                 interior::solve(kernel, task, self.kink, start, stop)
             }
             Combined::Bases(_) => self.solve(&kernel.thinned(EXACT), task, start, stop),
-            Combined::Dense(k) => Ok(self.run(kernel, DenseRows::Borrowed(k), task, start, stop)),
-            Combined::Near(k) => Ok(self.run(kernel, DenseRows::Borrowed(k.rows()), task, start, stop)),
+            Combined::Dense(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop)),
+            Combined::Near(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k.rows())), task, start, stop)),
             Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop)),
         }
     }
@@ -85,8 +87,7 @@ impl Smo {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
         // Near entries will do: what counts is computed exactly at the end.
-        let near = || kernel.matrix().map_or_else(|| kernel.times(&a), |k| k.times(&a));
-        let f = if start.is_some() { near() } else { vec![0.0; n] };
+        let f = if start.is_some() { kernel.nearly_times(&a) } else { vec![0.0; n] };
         let mut state = State::new(task, kernel.diagonal(), a, &f, self.kink);
         let spread =
             |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
@@ -186,14 +187,13 @@ impl State {
                 return true;
             }
             rows.fetch(i);
-            let (g, down) = (&self.gradient[..], &self.down[..self.gradient.len()]);
-            let (j, highest, _) = self.best_partner(i, lowest, rows.get(i), |k| g[k] + down[k]);
+            let (j, highest, _) = self.best_partner(i, lowest, rows.get(i), true);
             if highest - lowest <= tolerance {
                 return true;
             }
             rows.fetch(j);
             *steps_left -= 1;
-            let curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * rows.get(i)[j];
+            let curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * rows.get(i)[j].to_f64();
             let step = self.exact_step(i, j, curvature.max(self.flat));
             self.refresh(i);
             self.refresh(j);
@@ -215,23 +215,18 @@ impl State {
             *steps_left -= 1;
             let (rise, fall) = (self.gradient[i] + self.up[i], -(self.gradient[i] + self.down[i]));
             let upward = rise <= fall;
-            let (g, up, down) = (&self.gradient, &self.up, &self.down);
-            let (j, _, gain) = if upward {
-                self.best_partner(i, rise, rows.get(i), |k| g[k] + down[k])
-            } else {
-                self.best_partner(i, fall, rows.get(i), |k| -(g[k] + up[k]))
-            };
+            let (j, _, gain) = self.best_partner(i, rise.min(fall), rows.get(i), upward);
             if gain > promise(rise.min(fall), self.diagonal[i], self.flat) {
                 rows.fetch(j);
-                let curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * rows.get(i)[j];
+                let curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * rows.get(i)[j].to_f64();
                 let (grows, shrinks) = if upward { (i, j) } else { (j, i) };
                 let step = self.exact_step(grows, shrinks, curvature.max(self.flat));
                 self.refresh(j);
-                axpy(step, rows.get(grows), &mut self.gradient);
-                axpy(-step, rows.get(shrinks), &mut self.gradient);
+                self.add_row(step, rows.get(grows));
+                self.add_row(-step, rows.get(shrinks));
             } else {
                 let step = self.exact_single_step(i, upward);
-                axpy(step, rows.get(i), &mut self.gradient);
+                self.add_row(step, rows.get(i));
             }
             self.refresh(i);
         }
@@ -241,39 +236,61 @@ impl State {
     /// The variable that gains most from moving alone, and the largest violation of all.
     #[inline(always)]
     fn best_single(&self) -> (usize, f64) {
-        let n = self.gradient.len();
-        let (g, up, down, d) = (&self.gradient[..n], &self.up[..n], &self.down[..n], &self.diagonal[..n]);
-        let (flat, mut least) = (self.flat, 0.0);
-        let (i, _) = argmin_by_chunks(n, |k| {
-            let (rise, fall) = (g[k] + up[k], -(g[k] + down[k]));
-            let slope = if rise < fall { rise } else { fall };
-            least = if slope < least { slope } else { least };
-            -promise(slope, d[k], flat)
-        });
-        (i, -least)
+        let (mut best, mut least) = (Least::NONE, 0.0f64);
+        let (mut slopes, mut values) = ([0.0; CHUNK], [0.0; CHUNK]);
+        for range in chunks(self.gradient.len()) {
+            let (slopes, values) = (&mut slopes[..range.len()], &mut values[..range.len()]);
+            let (g, up, down) = (&self.gradient[range.clone()], &self.up[range.clone()], &self.down[range.clone()]);
+            for (((s, g), up), down) in slopes.iter_mut().zip(g).zip(up).zip(down) {
+                let (rise, fall) = (g + up, -(g + down));
+                *s = if rise < fall { rise } else { fall };
+            }
+            for ((v, s), d) in values.iter_mut().zip(&*slopes).zip(&self.diagonal[range.clone()]) {
+                *v = -promise(*s, *d, self.flat);
+            }
+            least = least.min(minimum(slopes));
+            best.meet(range.start, values);
+        }
+        (best.at, -least)
     }
 
     /// argmin of g + up: the variable that gains most from growing.
     #[inline(always)]
-    fn lowest_up(&mut self) -> (usize, f64) {
-        let up = &self.up;
-        argmin_by_chunks(self.gradient.len(), |k| self.gradient[k] + up[k])
+    fn lowest_up(&self) -> (usize, f64) {
+        let (mut best, mut values) = (Least::NONE, [0.0; CHUNK]);
+        for range in chunks(self.gradient.len()) {
+            let (values, g) = (&mut values[..range.len()], &self.gradient[range.clone()]);
+            for ((v, g), up) in values.iter_mut().zip(g).zip(&self.up[range.clone()]) {
+                *v = g + up;
+            }
+            best.meet(range.start, values);
+        }
+        (best.at, best.value)
     }
 
     /// [Fan2005] WSS 2: the partner whose pair with i promises the largest decrease (rate_j − own)² / (K_ii + K_jj − 2 K_ij), where `own` is
-    /// the slope along i's move and −rate_k the slope along the opposite move of k. Returns it, the largest rate and the promise.
+    /// the slope along i's move, upward or not, and −rate_k the slope along the opposite move of k. Returns it, the largest rate and the
+    /// promise.
     #[inline(always)]
-    fn best_partner(&self, i: usize, own: f64, row: &[f64], rate: impl Fn(usize) -> f64) -> (usize, f64, f64) {
-        let n = self.gradient.len();
-        let (diagonal, flat, d, row) = (self.diagonal[i], self.flat, &self.diagonal[..n], &row[..n]);
-        let mut highest = f64::NEG_INFINITY;
-        // Negated so that one routine finds both extremes.
-        let (j, least) = argmin_by_chunks(n, |k| {
-            let value = rate(k);
-            highest = if value > highest { value } else { highest };
-            -promise(own - value, diagonal + d[k] - 2.0 * row[k], flat)
-        });
-        (j, highest, -least)
+    fn best_partner<T: Cell>(&self, i: usize, own: f64, row: &[T], upward: bool) -> (usize, f64, f64) {
+        let (sign, slopes) = if upward { (-1.0, &self.down) } else { (1.0, &self.up) };
+        // Promises are negated, and so are rates: one routine finds all extremes.
+        let (mut best, mut least) = (Least::NONE, f64::INFINITY);
+        let (mut opposite, mut values) = ([0.0; CHUNK], [0.0; CHUNK]);
+        for range in chunks(self.gradient.len()) {
+            let (opposite, values) = (&mut opposite[..range.len()], &mut values[..range.len()]);
+            let (g, slopes) = (&self.gradient[range.clone()], &slopes[range.clone()]);
+            for ((o, g), slope) in opposite.iter_mut().zip(g).zip(slopes) {
+                *o = sign * (g + slope);
+            }
+            let (d, row) = (&self.diagonal[range.clone()], &row[range.clone()]);
+            for (((v, o), d), k) in values.iter_mut().zip(&*opposite).zip(d).zip(row) {
+                *v = -promise(own + *o, self.diagonal[i] + d - 2.0 * k.to_f64(), self.flat);
+            }
+            least = least.min(minimum(opposite));
+            best.meet(range.start, values);
+        }
+        (best.at, -least, -best.value)
     }
 
     /// Moves a_i up and a_j down by the same exact minimising amount and returns it.
@@ -336,13 +353,24 @@ impl State {
 
     /// g += step (K_i − K_j) and, in the same pass, the next argmin of g + up.
     #[inline(always)]
-    fn update_gradient(&mut self, step: f64, row_i: &[f64], row_j: &[f64]) -> (usize, f64) {
-        let n = self.gradient.len();
-        let (g, up, ri, rj) = (&mut self.gradient[..n], &self.up[..n], &row_i[..n], &row_j[..n]);
-        argmin_by_chunks(n, |k| {
-            g[k] += step * (ri[k] - rj[k]);
-            g[k] + up[k]
-        })
+    fn update_gradient<T: Cell>(&mut self, step: f64, row_i: &[T], row_j: &[T]) -> (usize, f64) {
+        let (mut best, mut values) = (Least::NONE, [0.0; CHUNK]);
+        for range in chunks(self.gradient.len()) {
+            let (values, g) = (&mut values[..range.len()], &mut self.gradient[range.clone()]);
+            for ((g, i), j) in g.iter_mut().zip(&row_i[range.clone()]).zip(&row_j[range.clone()]) {
+                *g += step * (i.to_f64() - j.to_f64());
+            }
+            for ((v, g), up) in values.iter_mut().zip(&*g).zip(&self.up[range.clone()]) {
+                *v = g + up;
+            }
+            best.meet(range.start, values);
+        }
+        (best.at, best.value)
+    }
+
+    /// g += step K_i.
+    fn add_row<T: Cell>(&mut self, step: f64, row: &[T]) {
+        wide(Each(&mut self.gradient, row, |g: &mut f64, k: f64| *g += step * k));
     }
 
     /// Variables that could still take part in a violating pair (violate by themselves, without a bias).
@@ -381,7 +409,7 @@ impl State {
             let change = inner.a[k] - self.a[i];
             if change != 0.0 {
                 rows.fetch(i);
-                axpy(change, rows.get(i), &mut self.gradient);
+                self.add_row(change, rows.get(i));
                 self.a[i] = inner.a[k];
                 self.refresh(i);
             }
@@ -410,35 +438,46 @@ impl<R: Rows> Wide for Steps<'_, R> {
 #[inline(always)]
 fn promise(slope: f64, curvature: f64, flat: f64) -> f64 {
     let curvature = if curvature > flat { curvature } else { flat };
-    if slope < 0.0 { slope * slope / curvature } else { 0.0 }
+    let slope = if slope < 0.0 { slope } else { 0.0 };
+    slope * slope / curvature
 }
 
-/// argmin of value(k) over 0..n, each k visited once and in order inside its lane; ties go to the lowest k.
+/// 0..n in parts. Loops over them are written out, for closures need not be compiled for the instruction set of their caller.
 #[inline(always)]
-fn argmin_by_chunks(n: usize, mut value: impl FnMut(usize) -> f64) -> (usize, f64) {
-    let mut best = (0, f64::INFINITY);
-    let mut values = [0.0; CHUNK];
-    let mut start = 0;
-    while start < n {
-        let len = CHUNK.min(n - start);
-        for (k, v) in values[..len].iter_mut().enumerate() {
-            *v = value(start + k);
+fn chunks(n: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n).step_by(CHUNK).map(move |start| start..(start + CHUNK).min(n))
+}
+
+/// The least value met so far, and where; ties go to the lowest place.
+struct Least {
+    at: usize,
+    value: f64,
+}
+
+impl Least {
+    const NONE: Self = Self { at: 0, value: f64::INFINITY };
+
+    #[inline(always)]
+    fn meet(&mut self, start: usize, values: &[f64]) {
+        let least = minimum(values);
+        if least < self.value {
+            let at = values.iter().position(|&v| v == least).unwrap_or(0);
+            *self = Self { at: start + at, value: least };
         }
-        let mut lanes = [f64::INFINITY; LANES];
-        let (head, tail) = values[..len].as_chunks::<LANES>();
-        for block in head {
-            for l in 0..LANES {
-                lanes[l] = if block[l] < lanes[l] { block[l] } else { lanes[l] };
-            }
-        }
-        let least = lanes.iter().chain(tail).fold(f64::INFINITY, |m, &v| if v < m { v } else { m });
-        if least < best.1 {
-            let at = values[..len].iter().position(|&v| v == least).unwrap_or(0);
-            best = (start + at, least);
-        }
-        start += len;
     }
-    best
+}
+
+/// The least of some numbers.
+#[inline(always)]
+fn minimum(values: &[f64]) -> f64 {
+    let mut lanes = [f64::INFINITY; LANES];
+    let (head, tail) = values.as_chunks::<LANES>();
+    for block in head {
+        for l in 0..LANES {
+            lanes[l] = if block[l] < lanes[l] { block[l] } else { lanes[l] };
+        }
+    }
+    lanes.iter().chain(tail).fold(f64::INFINITY, |m, &v| if v < m { v } else { m })
 }
 
 #[cfg(test)]

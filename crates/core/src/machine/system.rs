@@ -35,11 +35,10 @@ impl<'a> System<'a> {
         let m = rows.len();
         let (mut inner, across) = match kernel {
             Combined::Dense(_) | Combined::Near(_) => {
-                let Some(k) = kernel.matrix() else { return Err(Error::numerical(WHAT, "the kernel has no entries")) };
                 let mut inner = Matrix::zeros(m, m);
                 inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
-                    let row = k.row(rows[p]);
                     // The factorisation reads the lower triangle only.
+                    let row = kernel.lower_row(rows[p]).unwrap_or_default();
                     (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
                 });
                 (inner, false)

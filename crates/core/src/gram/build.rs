@@ -368,6 +368,7 @@ impl<'a> Assembly<'a> {
             imputations: self.imputations,
             notes: self.notes,
             errors: Vec::new(),
+            room: std::sync::Arc::default(),
         };
         for built in self.built.into_iter().flatten() {
             set.terms.push(built.term);

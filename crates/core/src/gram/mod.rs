@@ -32,14 +32,14 @@ pub(crate) use factor::RankLimit;
 pub use factor::{Basis, Extension, Factor, Frame};
 pub(crate) use images::Images;
 pub use lanczos::extreme_eigenvalues_of;
-pub(crate) use packed::{Cell, Each, Packed};
+pub(crate) use packed::{Cell, Each};
 pub use panel::LowRank;
 pub(crate) use panel::{EXACT, basis_bytes};
 pub use rounded::Rounded;
 pub use set::GramSet;
 pub use square::{Gram, Square};
 pub use subset::Groups;
-pub use sums::Near;
+pub use sums::{Near, Room};
 pub(crate) use sums::{add as add_factors, add_single};
 
 use crate::{Error, Result, linalg::dot};

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Square;
 use crate::linalg::{Matrix, Wide, axpy, in_large_pages, wide};
 
 /// An action on numbers and stored cells, side by side.
@@ -152,11 +151,6 @@ impl<T: Cell> Packed<T> {
         Self { n: k.rows(), data }
     }
 
-    /// The lower triangle, by all threads.
-    pub fn of_square(k: &Square<T>) -> Self {
-        Self::fill(k.n(), |i, row| row.copy_from_slice(&k.row(i)[..=i]))
-    }
-
     /// Several matrices filled together: `fill(i, rows)` writes entries (i, 0..=i) of each.
     pub fn several(n: usize, count: usize, fill: impl Fn(usize, &mut [&mut [T]]) + Sync) -> Vec<Self> {
         let mut all: Vec<Self> = (0..count).map(|_| Self::zeros(n)).collect();
@@ -169,12 +163,18 @@ impl<T: Cell> Packed<T> {
         let (n, count) = (all.first().map_or(0, |k| k.n), all.len());
         let mut rows: Vec<Vec<&mut [T]>> = (0..n).map(|_| Vec::with_capacity(count)).collect();
         for k in all {
-            let mut rest = k.data.as_mut_slice();
-            for (i, rows) in rows.iter_mut().enumerate() {
-                let (row, later) = rest.split_at_mut(i + 1);
-                rows.push(row);
-                rest = later;
-            }
+            rows.iter_mut().zip(k.rows_mut()).for_each(|(rows, own)| rows.push(own));
+        }
+        rows
+    }
+
+    /// Entries (i, 0..=i), for every i.
+    pub fn rows_mut(&mut self) -> Vec<&mut [T]> {
+        let (mut rest, mut rows) = (self.data.as_mut_slice(), Vec::with_capacity(self.n));
+        for i in 0..self.n {
+            let (row, later) = rest.split_at_mut(i + 1);
+            rows.push(row);
+            rest = later;
         }
         rows
     }
@@ -196,22 +196,12 @@ impl<T: Cell> Packed<T> {
 
     /// Changes the stored rows (i, 0..=i) in place.
     pub fn map_rows(&mut self, mut change: impl FnMut(usize, &mut [T])) {
-        let mut rest = self.data.as_mut_slice();
-        for i in 0..self.n {
-            let (row, later) = rest.split_at_mut(i + 1);
-            change(i, row);
-            rest = later;
-        }
+        self.rows_mut().into_iter().enumerate().for_each(|(i, row)| change(i, row));
     }
 
     /// The same matrix in single precision.
     pub fn narrow(&self) -> Packed<f32> {
         Packed { n: self.n, data: self.data.iter().map(|x| x.to_f64() as f32).collect() }
-    }
-
-    /// Entries (i, 0..=i) of all rows, for all threads.
-    pub fn fill(n: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Self {
-        Self::several(n, 1, |i, rows| fill(i, rows[0])).swap_remove(0)
     }
 
     /// out[..=i] += w · row i.

@@ -1,10 +1,15 @@
 //! The stored terms of one problem and the three passes every method makes over them.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::{
-    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, combine_each, impute::Imputation, packed::Packed,
-    panel, sums,
+    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, combine_each,
+    impute::Imputation,
+    packed::Packed,
+    panel,
+    sums::{self, Room},
 };
 use crate::{
     data::Missing,
@@ -39,6 +44,8 @@ pub struct GramSet {
     pub(super) notes: Vec<String>,
     /// Where terms stand in for kernels, how far off they are.
     pub(super) errors: Vec<ApproxError>,
+    /// For combined kernels.
+    pub(super) room: Arc<Room>,
 }
 
 impl GramSet {
@@ -263,8 +270,9 @@ impl GramSource for GramSet {
 
     fn combine_near(&self, weights: &[f64]) -> Option<Near> {
         let (factors, dense) = (self.active_factors(weights), self.active_dense(weights));
-        let rest = || Packed::fill(self.n, |i, row| dense.add_row(i, row));
-        Near::new(&factors, (!dense.is_empty()).then(rest), self.n)
+        let rest = |i: usize, row: &mut [f64]| dense.add_row(i, row);
+        let rest: Option<&(dyn Fn(usize, &mut [f64]) + Sync)> = if dense.is_empty() { None } else { Some(&rest) };
+        Near::new(&factors, rest, self.n, &self.room)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

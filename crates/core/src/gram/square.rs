@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::packed::{Cell, Inner, Packed};
+use super::packed::{Cell, Inner};
 use crate::linalg::{Matrix, wide, zeros};
 
 const TILE: usize = 64;
 
 /// Symmetric, square, row-major.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Square<T> {
     n: usize,
     data: Vec<T>,
@@ -74,15 +74,6 @@ impl<T: Cell> Square<T> {
                 }
             });
         }
-    }
-
-    /// Of a triangle; the upper one is left zero.
-    pub(super) fn of_lower(lower: &Packed<f64>) -> Self {
-        let mut out = Self::zeros(lower.n());
-        out.data.par_chunks_mut(lower.n().max(1)).enumerate().for_each(|(i, row)| {
-            row.iter_mut().zip(lower.row(i)).for_each(|(out, x)| *out = T::from_f64(*x));
-        });
-        out
     }
 }
 

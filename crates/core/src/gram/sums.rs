@@ -2,7 +2,10 @@
 //!
 //! Σ B W Bᵀ over all bases is Σ Uᵀ V with the rows of Bᵀ in V and those of W Bᵀ in U, or Vᵀ V with the rows of S Bᵀ in V and W = SᵀS.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rayon::prelude::*;
 
@@ -189,21 +192,62 @@ pub struct Near {
     /// The terms that are matrices, and those that are factors.
     rest: Option<Packed<f64>>,
     factors: LowRank,
+    room: Arc<Room>,
+}
+
+/// Where the numbers of the last combined kernel were, for the next one: fresh pages cost about as much as what is written to them.
+#[derive(Debug, Default)]
+pub struct Room(Mutex<(Option<Square<f32>>, Option<Packed<f64>>)>);
+
+impl Room {
+    fn take(&self, n: usize, whole: bool) -> (Option<Square<f32>>, Option<Packed<f64>>) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let packed = if whole { held.1.take() } else { None };
+        (held.0.take().filter(|k| k.n() == n), packed.filter(|k| k.n() == n))
+    }
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        let mut held = self.room.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.0 = Some(std::mem::take(&mut self.rows));
+        if let Some(rest) = self.rest.take() {
+            held.1 = Some(rest);
+        }
+    }
 }
 
 impl Near {
-    /// Of some factors and the sum of other terms; `None` where single precision ends.
-    pub(crate) fn new(active: &[(f64, &Factor)], rest: Option<Packed<f64>>, n: usize) -> Option<Self> {
+    /// Of some factors and other terms, of which `rest` adds up entries (i, 0..=i); `None` where single precision ends.
+    pub fn new(
+        active: &[(f64, &Factor)],
+        rest: Option<&(dyn Fn(usize, &mut [f64]) + Sync)>,
+        n: usize,
+        room: &Arc<Room>,
+    ) -> Option<Self> {
+        let (rows, packed) = room.take(n, rest.is_some());
+        let mut rows = rows.unwrap_or_else(|| Square::zeros(n));
+        let rest = rest.map(|fill| {
+            let mut rest = packed.unwrap_or_else(|| Packed::zeros(n));
+            rest.rows_mut().into_par_iter().zip(rows.data_mut().par_chunks_mut(n)).enumerate().for_each(
+                |(i, (own, row))| {
+                    own.fill(0.0);
+                    fill(i, own);
+                    row.iter_mut().zip(&*own).for_each(|(out, x)| *out = *x as f32);
+                },
+            );
+            rest
+        });
+        if rest.is_none() {
+            rows.data_mut().fill(0.0);
+        }
         let factors = LowRank::new(active);
-        let mut rows = rest.as_ref().map_or_else(|| Square::zeros(n), Square::of_lower);
         let parts: Vec<(&Frame, &Inside)> = factors.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect();
         add_all::<f32, f32>(&parts, &mut rows);
         let size = (0..n).map(|i| f64::from(rows.row(i)[i])).sum::<f64>() / n as f64;
-        if !SINGLE.contains(&size) {
-            return None;
-        }
         rows.mirror();
-        Some(Self { rows, rest, factors })
+        let near = Self { rows, rest, factors, room: room.clone() };
+        SINGLE.contains(&size).then_some(near)
     }
 
     /// Every entry, to single precision.

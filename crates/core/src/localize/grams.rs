@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    gram::{Budget, Factor, Frame, Gram, GramSource, Near, Packed, add_factors, basis_bytes},
+    gram::{Budget, Factor, Frame, Gram, GramSource, Near, Room, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -15,6 +15,7 @@ pub struct LocalizedGramSet<'a> {
     /// Base term and scale of each term.
     terms: Vec<(usize, usize)>,
     factors: Vec<Option<Factor>>,
+    room: Arc<Room>,
 }
 
 impl<'a> LocalizedGramSet<'a> {
@@ -33,7 +34,7 @@ impl<'a> LocalizedGramSet<'a> {
             Some(f.scaled(s, Arc::clone(basis)))
         };
         let factors = terms.iter().map(scaled).collect();
-        Self { base, scales, terms, factors }
+        Self { base, scales, terms, factors, room: Arc::default() }
     }
 
     /// Every kernel with its own gate: term m is diag(η_m) K_m diag(η_m). `gates` is samples × kernels.
@@ -43,7 +44,7 @@ impl<'a> LocalizedGramSet<'a> {
         let fits = fits(found().map(|f| 8 * (f.n() * f.rank()) as u64).sum(), room);
         let scaled = |m: usize| base.factor(m).filter(|_| fits).map(|f| f.scaled_alone(&scales[m]));
         let factors = (0..base.n_terms()).map(scaled).collect();
-        Self { base, scales, terms, factors }
+        Self { base, scales, terms, factors, room: Arc::default() }
     }
 
     /// s∘v for the scale of term `t`.
@@ -143,8 +144,10 @@ impl GramSource for LocalizedGramSet<'_> {
             return None;
         }
         let others = weights.iter().filter(|w| **w != 0.0).count() > factors.len();
-        let others = others.then(|| Packed::of_square(&self.combine_others(weights)));
-        Near::new(&factors, others, self.n_samples())
+        let others = others.then(|| self.combine_others(weights));
+        let rest = others.as_ref().map(|k| |i: usize, row: &mut [f64]| row.copy_from_slice(&k.row(i)[..=i]));
+        let rest = rest.as_ref().map(|fill| fill as &(dyn Fn(usize, &mut [f64]) + Sync));
+        Near::new(&factors, rest, self.n_samples(), &self.room)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

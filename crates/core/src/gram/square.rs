@@ -6,6 +6,8 @@ use super::packed::{Cell, Inner};
 use crate::linalg::{Matrix, wide, zeros};
 
 const TILE: usize = 64;
+/// Rows and columns of what is turned at a time.
+const STRIP: usize = 16;
 
 /// Symmetric, square, row-major.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -68,9 +70,14 @@ impl<T: Cell> Square<T> {
                     block[j * n + top + i] = block[i * n + top + j];
                 }
             }
-            block.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
-                for (k, below) in lower.chunks_exact(n).enumerate() {
-                    row[top + height + k] = below[top + i];
+            block.par_chunks_mut(STRIP * n).enumerate().for_each(|(s, strip)| {
+                let left = top + s * STRIP;
+                for (t, tile) in lower.chunks(STRIP * n).enumerate() {
+                    let at = top + height + t * STRIP;
+                    for (i, row) in strip.chunks_exact_mut(n).enumerate() {
+                        let column = tile[left + i..].iter().step_by(n);
+                        row[at..].iter_mut().zip(column).for_each(|(out, x)| *out = *x);
+                    }
                 }
             });
         }

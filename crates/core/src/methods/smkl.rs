@@ -30,14 +30,13 @@ use crate::{
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
 /// After `PATIENCE` steps that change β by less than this, steps are made longer, each time by `LONGER`, up to `LONGEST` times theirs; not
 /// where every digit is asked for.
-const SLOW: f64 = 0.03;
-const PATIENCE: usize = 3;
-const LONGER: f64 = 1.5;
-const LONGEST: f64 = 8.0;
+const SLOW: f64 = 0.1;
+const LONGER: f64 = 2.0;
+const LONGEST: f64 = 16.0;
 const COARSE: f64 = 1e-5;
 /// The machine's gap is the square of this share of the last change of β, no more than `ROUGHEST`; likewise.
-const ROUGH: f64 = 0.03;
-const ROUGHEST: f64 = 1e-4;
+const ROUGH: f64 = 0.02;
+const ROUGHEST: f64 = 1e-3;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
 const NOISE: f64 = 1e-6;
 
@@ -65,18 +64,19 @@ pub fn fit_penalty(
     let mut run = Run::new(problem, observer);
     let mut duals = memory.duals.take();
     let mut beta = vec![1.0 / terms as f64; terms];
+    let coarse = problem.tol >= COARSE;
     // β moves with the multipliers, whose error is of the order of the square root of the gap.
     let mut accuracy = problem.tol.powi(2).clamp(ACCURACY.1, ACCURACY.0);
-    // While β moves by much, a coarser one will do.
-    let mut loose = accuracy;
+    // While L falls by much, a coarser one will do.
+    let mut loose = if coarse { ROUGHEST.max(accuracy) } else { accuracy };
     let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
-    let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, 0);
+    let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, false);
     // The step as it was before it was made longer.
     let mut plain: Option<Vec<f64>> = None;
     let (iterate, status) = loop {
         let mut iterate = Iterate::new(&run, penalty, loose, beta, duals.as_deref())?;
         if let Some(plain) = plain.take().filter(|_| iterate.value > last) {
-            (beta, reach, slow) = (plain, 1.0, 0);
+            (beta, reach, slow) = (plain, 1.0, false);
             continue;
         }
         // Descent holds up to the machine's gap: a rise asks for a smaller one.
@@ -90,14 +90,18 @@ pub fn fit_penalty(
         }
         let now = &iterate.point.theta;
         // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
-        let next = penalty.advance(&iterate.norms, now);
+        let next = penalty.advance(&iterate.norms, now, coarse);
         let change = relative_change(&next, now);
         run.record_values(iterate.value, f64::NAN, change, active(now));
         if Threshold::passed(penalty, &next, &iterate.norms, iterate.loss, constant) {
             return collapsed(run, penalty);
         }
         if iterate.rests(change, last, problem.tol) {
-            break (iterate, Status::Stationary);
+            if loose <= accuracy {
+                break (iterate, Status::Stationary);
+            }
+            (beta, duals, loose) = (now.clone(), Some(iterate.point.duals()), accuracy);
+            continue;
         }
         if run.stopped() {
             break (iterate, Status::Stopped);
@@ -105,17 +109,19 @@ pub fn fit_penalty(
         if run.iterations() >= problem.max_iter {
             break (iterate, Status::MaxIterations);
         }
-        duals = Some(iterate.point.duals());
-        last = iterate.value;
-        loose = if problem.tol >= COARSE {
-            (ROUGH * change).powi(2).clamp(accuracy, ROUGHEST.max(accuracy))
+        loose = if coarse {
+            (ROUGH * (last - iterate.value) / iterate.point.primal.abs()).clamp(accuracy, ROUGHEST.max(accuracy))
         } else {
             accuracy
         };
-        slow = if change <= SLOW && problem.tol >= COARSE { slow + 1 } else { 0 };
-        reach = if slow > PATIENCE { (LONGER * reach).min(LONGEST) } else { 1.0 };
+        last = iterate.value;
+        // After two such steps, and until one goes too far.
+        let slow_now = coarse && (change <= SLOW || reach > 1.0);
+        reach = if slow_now && slow { (LONGER * reach).min(LONGEST) } else { 1.0 };
+        slow = slow_now;
         beta = now.iter().zip(&next).map(|(now, next)| now * (next / now.max(f64::MIN_POSITIVE)).powf(reach)).collect();
         plain = (reach > 1.0).then_some(next);
+        duals = Some(if coarse { iterate.scaled_duals(problem, &beta) } else { iterate.point.duals() });
     };
     let (iterate, status) = iterate.settled(&run, penalty, accuracy, status)?;
     memory.duals = Some(iterate.point.duals());
@@ -154,6 +160,22 @@ impl Iterate {
         Ok(Self { point, norms, loss, value })
     }
 
+    /// Multipliers to start from at other weights: along their ray the dual objective is largest at s = A(a) / aᵀK_β a, or at the first
+    /// bound.
+    fn scaled_duals(&self, problem: &Problem<'_>, beta: &[f64]) -> Vec<Vec<f64>> {
+        let mut duals = self.point.duals();
+        if problem.machine.kink().is_some() {
+            let form = 2.0 * dot(beta, &self.point.slope);
+            let room = |(p, a): (&Part<'_>, &Vec<f64>)| {
+                p.task.cost.iter().zip(a).map(|(c, a)| c / a.abs()).fold(f64::INFINITY, f64::min)
+            };
+            let bound = problem.parts.iter().zip(&duals).map(room).fold(f64::INFINITY, f64::min);
+            let scale = (self.point.dual_sum / form.max(f64::MIN_POSITIVE)).clamp(0.0, bound.max(1.0));
+            duals.iter_mut().flatten().for_each(|a| *a *= scale);
+        }
+        duals
+    }
+
     fn rises_above(&self, last: f64) -> bool {
         self.value - last > 1e-12 * (last.abs() + self.point.primal.abs())
     }
@@ -171,7 +193,7 @@ impl Iterate {
         for _ in 0..run.problem.max_iter {
             let start = iterate.point.duals();
             iterate = Self::new(run, penalty, accuracy, beta, Some(&start))?;
-            beta = penalty.advance(&iterate.norms, &iterate.point.theta);
+            beta = penalty.advance(&iterate.norms, &iterate.point.theta, false);
             let change = relative_change(&beta, &iterate.point.theta);
             if !at_rest || iterate.rests(change, last, run.problem.tol) {
                 return Ok((iterate, status));

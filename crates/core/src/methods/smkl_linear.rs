@@ -62,7 +62,7 @@ impl GroupedFeatures<'_> {
         let (mut step, mut status) = loop {
             let step = centred.solve(penalty, &beta)?;
             // [Subrahmanya2010] Algorithm 1: C_j(ŵ) from Table 1.
-            let next = penalty.advance(&step.norms, &beta);
+            let next = penalty.advance(&step.norms, &beta, false);
             let gap = relative_change(&next, &beta);
             let active = beta.iter().filter(|b| **b > 0.0).count();
             let (iteration, seconds) = (trace.len() + 1, began.elapsed().as_secs_f64());
@@ -86,7 +86,7 @@ impl GroupedFeatures<'_> {
             beta = kept;
             for left in (0..max_iter).rev() {
                 step = centred.solve(penalty, &beta)?;
-                let next = penalty.advance(&step.norms, &beta);
+                let next = penalty.advance(&step.norms, &beta, false);
                 if !at_rest || relative_change(&next, &beta) <= tol {
                     break;
                 }

@@ -301,7 +301,7 @@ impl<'a> Checked<'a> {
         let penalty = Penalty::parse(penalty, *eps)?;
         let of = |parts: &[CheckedPart]| {
             let theta = &parts[0].theta;
-            let next = penalty.advance(&sq_norms(parts), theta);
+            let next = penalty.advance(&sq_norms(parts), theta, false);
             if theta.iter().all(|t| *t == 0.0) { 0.0 } else { relative_change(&next, theta) }
         };
         Ok(Some(self.parts.chunks(self.together()).map(of).fold(0.0, f64::max)))

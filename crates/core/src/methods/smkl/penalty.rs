@@ -133,12 +133,13 @@ impl Penalty {
     /// kernel pays less than [`ZERO`] of what the largest does: β/max β itself, but for `mf(p)`, where ‖w‖^p ~ β^(p/(2−p)). L does not
     /// rise by it: to first order the loss grows by B_k r_k with the B_k = 1/`now` just solved with, and the penalty falls by at least as
     /// much with the larger B_k to come. A kernel that is out stays out.
-    pub(crate) fn advance(&self, r: &[f64], now: &[f64]) -> Vec<f64> {
+    pub(crate) fn advance(&self, r: &[f64], now: &[f64], remnants: bool) -> Vec<f64> {
         let mut next = self.weights(r);
         let q = self.steepest();
         let smallest = if q > 0.0 { ZERO.powf(q / (2.0 - q)) * largest(&next) } else { 0.0 };
-        for (next, &now) in next.iter_mut().zip(now) {
-            if now == 0.0 || (*next <= smallest && *next <= now) {
+        let remnant = if remnants { self.remnant(r) } else { 0.0 };
+        for ((next, &now), r) in next.iter_mut().zip(now).zip(r) {
+            if now == 0.0 || ((*next <= smallest || *r < remnant) && *next <= now) {
                 *next = 0.0;
             }
         }
@@ -151,12 +152,16 @@ impl Penalty {
     /// where (√s_k − η)(ε + r_k) = η √r_k. That has two solutions with product of norms ε, the smaller one stable, so exactly the kernels
     /// at rest with r_k < ε are those that the logarithm meant to remove. (Alone, it gives every kernel at least ε/η and removes none.)
     pub(crate) fn prune(&self, r: &[f64], now: &[f64], at_rest: bool) -> Option<Vec<f64>> {
-        let logarithm = self.log > 0.0 && self.absorbing();
-        let remnant = if at_rest && logarithm { self.eps.min(REMNANT * largest(r)) } else { 0.0 };
+        let remnant = if at_rest { self.remnant(r) } else { 0.0 };
         let smallest = ZERO * largest(now);
         let keep = |k: usize| now[k] > smallest && r[k] >= remnant;
         let kept: Vec<f64> = (0..now.len()).map(|k| if keep(k) { now[k] } else { 0.0 }).collect();
         (kept != now).then_some(kept)
+    }
+
+    /// Squared norms below this are remnants of ε.
+    fn remnant(&self, r: &[f64]) -> f64 {
+        if self.log > 0.0 && self.absorbing() { self.eps.min(REMNANT * largest(r)) } else { 0.0 }
     }
 
     /// q with B ~ x^(−q) near x = ‖w‖ = 0.

@@ -30,13 +30,13 @@ use crate::{
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
 /// After `PATIENCE` steps that change β by less than this, steps are made longer, each time by `LONGER`, up to `LONGEST` times theirs; not
 /// where every digit is asked for.
-const SLOW: f64 = 0.1;
+const SLOW: f64 = 0.2;
 const LONGER: f64 = 2.0;
 const LONGEST: f64 = 16.0;
 const COARSE: f64 = 1e-5;
 /// The machine's gap is the square of this share of the last change of β, no more than `ROUGHEST`; likewise.
-const ROUGH: f64 = 0.02;
-const ROUGHEST: f64 = 1e-3;
+const ROUGH: f64 = 0.1;
+const ROUGHEST: f64 = 1e-2;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
 const NOISE: f64 = 1e-6;
 
@@ -71,6 +71,7 @@ pub fn fit_penalty(
     let mut loose = if coarse { ROUGHEST.max(accuracy) } else { accuracy };
     let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
     let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, false);
+    let mut pace = Pace::default();
     // The step as it was before it was made longer.
     let mut plain: Option<Vec<f64>> = None;
     let (iterate, status) = loop {
@@ -97,7 +98,7 @@ pub fn fit_penalty(
             return collapsed(run, penalty);
         }
         if iterate.rests(change, last, problem.tol) {
-            if loose <= accuracy {
+            if loose <= 2.0 * accuracy {
                 break (iterate, Status::Stationary);
             }
             (beta, duals, loose) = (now.clone(), Some(iterate.point.duals()), accuracy);
@@ -119,7 +120,8 @@ pub fn fit_penalty(
         let slow_now = coarse && (change <= SLOW || reach > 1.0);
         reach = if slow_now && slow { (LONGER * reach).min(LONGEST) } else { 1.0 };
         slow = slow_now;
-        beta = now.iter().zip(&next).map(|(now, next)| now * (next / now.max(f64::MIN_POSITIVE)).powf(reach)).collect();
+        pace = pace.next(now, &next, reach);
+        beta = pace.step(now, &next);
         plain = (reach > 1.0).then_some(next);
         duals = Some(if coarse { iterate.scaled_duals(problem, &beta) } else { iterate.point.duals() });
     };
@@ -127,6 +129,34 @@ pub fn fit_penalty(
     memory.duals = Some(iterate.point.duals());
     run.best = Some(iterate.point);
     run.finish_as(iterate.value, f64::NAN, f64::NAN, status)
+}
+
+/// How far each weight goes: the secant method for ln β_k' = ln β_k, weight by weight.
+#[derive(Default)]
+struct Pace {
+    /// ln β_k' − ln β_k of the last step, and by how much it was lengthened.
+    rate: Vec<f64>,
+    factor: Vec<f64>,
+}
+
+impl Pace {
+    /// After a step `factor` times the `rate` there was, the rate is another one: it is 0 after `factor` / (1 − new / old) times the new one.
+    /// Where it has not fallen, or there is no step to compare with, the limit is what is left.
+    fn next(&self, now: &[f64], next: &[f64], limit: f64) -> Self {
+        let rate: Vec<f64> = now.iter().zip(next).map(|(now, next)| (next / now).ln()).collect();
+        let factor = |k: usize| {
+            let Some((old, factor)) = self.rate.get(k).zip(self.factor.get(k)) else { return limit };
+            let wanted = factor / (1.0 - rate[k] / old);
+            if wanted > 0.0 { wanted.clamp(limit.min(1.0), limit) } else { limit }
+        };
+        let factor = (0..rate.len()).map(factor).collect();
+        Self { rate, factor }
+    }
+
+    fn step(&self, now: &[f64], next: &[f64]) -> Vec<f64> {
+        let far = |k: usize| if next[k] > 0.0 { now[k] * (self.factor[k] * self.rate[k]).exp() } else { 0.0 };
+        (0..now.len()).map(far).collect()
+    }
 }
 
 /// A solved weight vector as SMKL sees it.

@@ -268,11 +268,22 @@ fn sums_in_every_form_agree() {
     let off = |k: &Gram| {
         (0..n).map(|i| whole.row(i).iter().zip(k.row(i)).map(|(a, b)| (a - b).powi(2)).sum::<f64>()).sum::<f64>().sqrt()
     };
-    let near = set.combine_near(&weights).unwrap();
-    assert!(off(near.rows()) <= 1e-6 * trace, "{:e}", off(near.rows()));
     let a: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 0.0 } else { f64::from(i as u32 % 7) - 3.0 }).collect();
     let (exact, size) = (whole.times(&a), dot(&a, &a).sqrt());
-    assert!(near.times(&a).iter().zip(&exact).all(|(x, e)| (x - e).abs() <= 1e-12 * trace * size));
+    let only = |w: &[f64], factors: bool| -> Vec<f64> {
+        (0..w.len()).map(|t| if set.factor(t).is_some() == factors { w[t] } else { 0.0 }).collect()
+    };
+    let matrices = |w: &[f64]| only(w, false);
+    // Each takes the room of the one before.
+    for weights in [weights.clone(), matrices(&weights), only(&weights, true), weights.clone()] {
+        let (near, whole) = (set.combine_near(&weights).unwrap(), set.combine(&weights));
+        let (rounded, exact) = (near.rows().widened(), whole.times(&a));
+        for i in 0..n {
+            let close = |(x, k): (&f64, &f64)| (x - k).abs() <= 1e-6 * trace / n as f64;
+            assert!(rounded.row(i).iter().zip(whole.row(i)).all(close), "{i}");
+        }
+        assert!(near.times(&a).iter().zip(&exact).all(|(x, e)| (x - e).abs() <= 1e-12 * trace * size));
+    }
     for share in [1e-1, 1e-2, 1e-4] {
         let mut rough = set.combine_rough(&weights, share);
         rough.mirror();
@@ -281,8 +292,6 @@ fn sums_in_every_form_agree() {
     }
     let scales = [(0..n).map(|i| f64::from(i as u32 % 3)).collect(), a.iter().map(|a| a.abs()).collect::<Vec<f64>>()];
     let other: Vec<f64> = weights.iter().rev().copied().collect();
-    let matrices =
-        |w: &[f64]| -> Vec<f64> { (0..w.len()).map(|t| if set.factor(t).is_some() { 0.0 } else { w[t] }).collect() };
     for both in [[weights.clone(), other.clone()], [matrices(&weights), matrices(&other)]] {
         let mut out = Gram::zeros(n);
         set.combine_scaled(&both, &scales, &mut out);

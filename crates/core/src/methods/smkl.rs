@@ -6,8 +6,8 @@
 //! docs/methods/smkl.md.
 //!
 //! A concave g lies below its tangent, g(r') ≤ g(r) + ½ Σ_k B_k (r'_k − r_k) with B_k = 2 ∂g/∂r_k, so the machine for the kernel
-//! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap. Near a
-//! saddle steps are small for long: there they are made longer, and taken back where L would rise.
+//! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap. Where
+//! steps are small for long they are made longer, weight by weight, and taken back where L would rise.
 
 mod parser;
 mod penalty;
@@ -28,13 +28,13 @@ use crate::{
 
 /// The machine's relative gap: never coarser, never finer.
 const ACCURACY: (f64, f64) = (1e-6, 1e-13);
-/// After `PATIENCE` steps that change β by less than this, steps are made longer, each time by `LONGER`, up to `LONGEST` times theirs; not
-/// where every digit is asked for.
+/// After two steps that change β by less than this, steps are made longer, up to `LONGER` times more than the last and `LONGEST` times what
+/// they would be, until one goes too far; not where every digit is asked for.
 const SLOW: f64 = 0.2;
 const LONGER: f64 = 2.0;
 const LONGEST: f64 = 16.0;
 const COARSE: f64 = 1e-5;
-/// The machine's gap is the square of this share of the last change of β, no more than `ROUGHEST`; likewise.
+/// The machine's gap is this share of what L fell by in the last step, and no more than `ROUGHEST` of the objective; likewise.
 const ROUGH: f64 = 0.1;
 const ROUGHEST: f64 = 1e-2;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
@@ -101,6 +101,7 @@ pub fn fit_penalty(
             if loose <= 2.0 * accuracy {
                 break (iterate, Status::Stationary);
             }
+            // Not to be believed before the machine is solved well.
             (beta, duals, loose) = (now.clone(), Some(iterate.point.duals()), accuracy);
             continue;
         }
@@ -116,7 +117,6 @@ pub fn fit_penalty(
             accuracy
         };
         last = iterate.value;
-        // After two such steps, and until one goes too far.
         let slow_now = coarse && (change <= SLOW || reach > 1.0);
         reach = if slow_now && slow { (LONGER * reach).min(LONGEST) } else { 1.0 };
         slow = slow_now;

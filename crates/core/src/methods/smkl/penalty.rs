@@ -132,7 +132,8 @@ impl Penalty {
     /// [`Penalty::weights`] for the next step, `now` the weights r comes from. Where 0 is absorbing, a falling weight becomes 0 once its
     /// kernel pays less than [`ZERO`] of what the largest does: β/max β itself, but for `mf(p)`, where ‖w‖^p ~ β^(p/(2−p)). L does not
     /// rise by it: to first order the loss grows by B_k r_k with the B_k = 1/`now` just solved with, and the penalty falls by at least as
-    /// much with the larger B_k to come. A kernel that is out stays out.
+    /// much with the larger B_k to come. A kernel that is out stays out. With `remnants`, falling remnants of ε go too, as they would in
+    /// the end ([`Penalty::prune`]).
     pub(crate) fn advance(&self, r: &[f64], now: &[f64], remnants: bool) -> Vec<f64> {
         let mut next = self.weights(r);
         let q = self.steepest();

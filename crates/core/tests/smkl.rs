@@ -207,7 +207,7 @@ fn the_value_never_rises_whatever_the_penalty_and_loss() {
 
 /// Toy 1 passes a saddle for some hundred plain steps.
 #[test]
-fn longer_steps_lead_to_where_plain_ones_do() {
+fn longer_steps_lead_no_worse_than_plain_ones() {
     for seed in 1..4 {
         let (data, y) = synthetic::toy1(120, seed);
         let fit = |tol: f64| {
@@ -217,13 +217,18 @@ fn longer_steps_lead_to_where_plain_ones_do() {
             mercer::train(&data, &y, None, &spec, &mut Silent).unwrap().machines.swap_remove(0)
         };
         let (plain, long) = (fit(9e-6), fit(1e-4));
-        assert!(
-            long.trace.windows(2).all(|w| w[1].objective <= w[0].objective + 1e-9 * w[0].objective.abs()),
-            "{seed}"
-        );
+        for w in long.trace.windows(2) {
+            assert!(w[1].objective <= w[0].objective + 1e-9 * w[0].objective.abs(), "{seed}: {w:?}");
+        }
         assert_eq!((plain.certificate.status, long.certificate.status), (Status::Stationary, Status::Stationary));
         let (want, got) = (plain.certificate.primal, long.certificate.primal);
-        assert!(close(want, got, 1e-3), "{seed}: {want} {got}, {} and {} steps", plain.trace.len(), long.trace.len());
+        // There are several stationary points.
+        assert!(
+            got <= want + 1e-3 * want.abs(),
+            "{seed}: {want} {got}, {} and {} steps",
+            plain.trace.len(),
+            long.trace.len()
+        );
         assert!(2 * long.trace.len() < plain.trace.len(), "{seed}: {} {}", plain.trace.len(), long.trace.len());
     }
 }

@@ -72,38 +72,41 @@ pub fn fit_penalty(
     let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
     let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, false);
     let mut pace = Pace::default();
-    // The step as it was before it was made longer.
+    let mut remnants = coarse;
+    // The step as it was before it was made longer and lost its remnants.
     let mut plain: Option<Vec<f64>> = None;
     let (iterate, status) = loop {
         let mut iterate = Iterate::new(&run, penalty, loose, beta, duals.as_deref())?;
         if let Some(plain) = plain.take().filter(|_| iterate.value > last) {
+            // It was the length, or the remnants that went.
+            remnants &= reach > 1.0;
             (beta, reach, slow) = (plain, 1.0, false);
             continue;
         }
-        // Descent holds up to the machine's gap: a rise asks for a smaller one.
-        while iterate.rises_above(last) && loose > ACCURACY.1 {
+        let (next, change) = loop {
+            let now = &iterate.point.theta;
+            // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
+            let next = penalty.advance(&iterate.norms, now, false);
+            let change = relative_change(&next, now);
+            // Descent holds up to the machine's gap: a rise asks for a smaller one, and so does rest.
+            let doubtful = loose > 2.0 * accuracy && iterate.rests(change, last, problem.tol);
+            if loose <= ACCURACY.1 || !(doubtful || iterate.rises_above(last)) {
+                break (next, change);
+            }
             if loose <= accuracy {
                 accuracy = (1e-2 * accuracy).max(ACCURACY.1);
             }
             loose = accuracy;
             let start = iterate.point.duals();
             iterate = Iterate::new(&run, penalty, loose, iterate.point.theta, Some(&start))?;
-        }
+        };
         let now = &iterate.point.theta;
-        // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
-        let next = penalty.advance(&iterate.norms, now, coarse);
-        let change = relative_change(&next, now);
         run.record_values(iterate.value, f64::NAN, change, active(now));
         if Threshold::passed(penalty, &next, &iterate.norms, iterate.loss, constant) {
             return collapsed(run, penalty);
         }
         if iterate.rests(change, last, problem.tol) {
-            if loose <= 2.0 * accuracy {
-                break (iterate, Status::Stationary);
-            }
-            // Not to be believed before the machine is solved well.
-            (beta, duals, loose) = (now.clone(), Some(iterate.point.duals()), accuracy);
-            continue;
+            break (iterate, Status::Stationary);
         }
         if run.stopped() {
             break (iterate, Status::Stopped);
@@ -121,8 +124,9 @@ pub fn fit_penalty(
         reach = if slow_now && slow { (LONGER * reach).min(LONGEST) } else { 1.0 };
         slow = slow_now;
         pace = pace.next(now, &next, reach);
-        beta = pace.step(now, &next);
-        plain = (reach > 1.0).then_some(next);
+        let kept = penalty.advance(&iterate.norms, now, remnants);
+        beta = if reach > 1.0 { pace.step(now, &kept) } else { kept };
+        plain = (beta != next).then_some(next);
         duals = Some(if coarse { iterate.scaled_duals(problem, &beta) } else { iterate.point.duals() });
     };
     let (iterate, status) = iterate.settled(&run, penalty, accuracy, status)?;
@@ -147,7 +151,7 @@ impl Pace {
         let factor = |k: usize| {
             let Some((old, factor)) = self.rate.get(k).zip(self.factor.get(k)) else { return limit };
             let wanted = factor / (1.0 - rate[k] / old);
-            if wanted > 0.0 { wanted.clamp(limit.min(1.0), limit) } else { limit }
+            if wanted > 0.0 { wanted.clamp(1.0, limit) } else { limit }
         };
         let factor = (0..rate.len()).map(factor).collect();
         Self { rate, factor }

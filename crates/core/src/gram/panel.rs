@@ -153,6 +153,16 @@ impl LowRank {
         by_basis(active).iter().map(|group| group[0].1.basis().cols().min(depth(group))).sum()
     }
 
+    /// B and W of every basis.
+    pub(super) fn pieces(&self) -> Vec<(&Frame, &Inside)> {
+        self.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect()
+    }
+
+    /// tr K.
+    pub(super) fn trace(&self) -> f64 {
+        self.parts.iter().map(|(basis, inside)| inside.trace(basis)).sum()
+    }
+
     /// Number of samples.
     pub fn n(&self) -> usize {
         self.parts[0].0.rows()

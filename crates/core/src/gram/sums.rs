@@ -185,7 +185,10 @@ pub fn add_single(rows: &[f32], out: &mut Gram) {
 /// Mean diagonals for which no entry that counts over- or underflows.
 const SINGLE: std::ops::Range<f64> = 1e-20..1e20;
 
-/// A combined kernel in single precision, for solvers that correct their course with exact products.
+/// Share of the trace of the terms of low rank that near entries do without.
+const LEFT_OUT: f64 = 5e-4;
+
+/// A combined kernel in single precision, a little left out, for solvers that correct their course with exact products.
 #[derive(Debug, Clone)]
 pub struct Near {
     rows: Square<f32>,
@@ -242,17 +245,34 @@ impl Near {
             rows.data_mut().fill(0.0);
         }
         let factors = LowRank::new(active);
-        let parts: Vec<(&Frame, &Inside)> = factors.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect();
-        add_all::<f32, f32>(&parts, &mut rows);
+        if !active.is_empty() {
+            let thin = factors.thinner(LEFT_OUT);
+            add_all::<f32, f32>(&thin.pieces(), &mut rows);
+            // What is left out goes to the diagonal: no direction shall seem flat that is not.
+            let ridge = (factors.trace() - thin.trace()).max(0.0) / n as f64;
+            (0..n).for_each(|i| rows.data_mut()[i * n + i] += ridge as f32);
+        }
         let size = (0..n).map(|i| f64::from(rows.row(i)[i])).sum::<f64>() / n as f64;
         rows.mirror();
         let near = Self { rows, rest, factors, room: room.clone() };
         SINGLE.contains(&size).then_some(near)
     }
 
-    /// Every entry, to single precision.
+    /// Every entry, nearly.
     pub fn rows(&self) -> &Square<f32> {
         &self.rows
+    }
+
+    /// Every entry, to double precision.
+    pub fn exact(&self) -> Gram {
+        let mut out = Gram::zeros(self.rows.n());
+        if let Some(rest) = &self.rest {
+            let rows = out.data_mut().chunks_exact_mut(rest.n()).enumerate();
+            rows.for_each(|(i, row)| row[..=i].copy_from_slice(rest.row(i)));
+        }
+        add_all::<f64, f64>(&self.factors.pieces(), &mut out);
+        out.mirror();
+        out
     }
 
     /// Entries (i, 0..=i), exact where they are known.

@@ -27,6 +27,24 @@ const CHUNK: usize = 16 * LANES;
 /// Below this size compacting costs more than it saves.
 const MIN_SHRINK: usize = 300;
 
+/// When to give up.
+struct Patience {
+    steps: usize,
+    /// Exact products that set right what entries led to.
+    corrections: usize,
+}
+
+impl Patience {
+    fn endless(n: usize) -> Self {
+        Self { steps: 1000 * n + 10_000_000, corrections: usize::MAX }
+    }
+
+    /// Entries that are not exact need not lead to the end.
+    fn near(n: usize) -> Self {
+        Self { steps: 20 * n + 2_000, corrections: 3 }
+    }
+}
+
 /// From this many rows on a thin factor is solved by an interior point, in time linear in them.
 const MIN_INTERIOR: usize = 2000;
 
@@ -60,9 +78,21 @@ impl Machine for Smo {
                 interior::solve(kernel, task, self.kink, start, stop)
             }
             Combined::Bases(_) => self.solve(&kernel.thinned(EXACT), task, start, stop),
-            Combined::Dense(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop)),
-            Combined::Near(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k.rows())), task, start, stop)),
-            Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop)),
+            Combined::Dense(k) => {
+                Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop, Patience::endless(task.y.len())).0)
+            }
+            Combined::Near(k) => {
+                let near = DenseRows(Cow::Borrowed(k.rows()));
+                let (solution, done) = self.run(kernel, near, task, start, stop, Patience::near(task.y.len()));
+                if done {
+                    return Ok(solution);
+                }
+                let exact = DenseRows(Cow::Owned(k.exact()));
+                Ok(self.run(kernel, exact, task, Some(&solution.a), stop, Patience::endless(task.y.len())).0)
+            }
+            Combined::Factor(f) => {
+                Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop, Patience::endless(task.y.len())).0)
+            }
         }
     }
 
@@ -76,6 +106,7 @@ impl Machine for Smo {
 }
 
 impl Smo {
+    /// The solution, and whether it is one: where patience ends it need not be.
     fn run<R: Rows>(
         self,
         kernel: &Combined,
@@ -83,7 +114,8 @@ impl Smo {
         task: &Task<'_>,
         start: Option<&[f64]>,
         stop: Stop,
-    ) -> Solution {
+        mut patience: Patience,
+    ) -> (Solution, bool) {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
         // Near entries will do: what counts is computed exactly at the end.
@@ -94,21 +126,21 @@ impl Smo {
         let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let scale = if task.intercept { 0.5 * spread(task.y) } else { largest(task.y) }.max(f64::MIN_POSITIVE);
         let mut tolerance = 1e-2 * scale;
-        let mut steps_left = 1000 * n + 10_000_000;
         loop {
-            state.optimise(&mut rows, tolerance, &mut steps_left);
+            state.optimise(&mut rows, tolerance, &mut patience.steps);
             let f: Vec<f64> = state.gradient.iter().zip(task.y).map(|(g, y)| g + y).collect();
             let mut solution = Solution::new(task, state.a.clone(), f);
             let mut done = stop.reached(&solution);
-            let exhausted = tolerance <= 1e-14 * scale || steps_left == 0;
+            let exhausted = tolerance <= 1e-14 * scale || patience.steps == 0;
             if done || exhausted {
                 // Many small updates have drifted: certify with fresh decision values.
                 solution = Solution::new(task, solution.a, kernel.times(&state.a));
                 done = stop.reached(&solution);
                 state.gradient = solution.f.iter().zip(task.y).map(|(f, y)| f - y).collect();
+                patience.corrections -= 1;
             }
-            if done || exhausted {
-                return solution;
+            if done || exhausted || patience.corrections == 0 {
+                return (solution, done);
             }
             // The gap is roughly proportional to the violation allowed.
             let wanted = stop.absolute.max(stop.relative * solution.primal.abs());

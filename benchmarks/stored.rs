@@ -46,10 +46,12 @@ fn run(folder: &Path, method: &str, repeats: usize, c: f64) -> Result<()> {
     // gmkl:interior and the like name the solver too.
     let (method, solver) = method.split_once(':').unwrap_or((method, "auto"));
     let mut named = MethodSpec::named(method)?;
-    if let (MethodSpec::Gmkl { solver: own, .. } | MethodSpec::Lp { solver: own, .. }, "interior") =
-        (&mut named, solver)
-    {
-        *own = Solver::Interior;
+    if let MethodSpec::Gmkl { solver: own, .. } | MethodSpec::Lp { solver: own, .. } = &mut named {
+        *own = match solver {
+            "interior" => Solver::Interior,
+            "level" => Solver::Level,
+            _ => Solver::Auto,
+        };
     }
     let spec =
         TrainSpec { c, normalize: Normalize::None, method: named, loss: Some(LossName::Hinge), ..TrainSpec::default() };

@@ -5,6 +5,8 @@ use mercer::{
     gram::{Approx, Budget, BuildOptions, Gram, GramSet, GramSource, Storage},
     kernels::{KernelSpec, Normalize, Normalizer, language},
     linalg::{Matrix, dot, sq_distance},
+    loss::{EpsilonInsensitive, Hinge, Loss},
+    machine::{Combined, Machine, Smo, Stop, Task},
 };
 use mercer_testkit::{all_functions, all_losses, all_weight_sets, for_classes_only, naive_kernel, smooth_losses};
 
@@ -243,6 +245,31 @@ fn factors_beyond_half_of_the_budget_lie_in_files_and_act_the_same() {
     let mut copy = file.clone();
     copy.data_mut()[0] += 1.0;
     assert!(file == x && copy != x && file.resident() == 0 && copy.resident() > 0);
+}
+
+/// However far near entries lead astray, the gap is that of the exact kernel, and it closes.
+#[test]
+fn near_kernels_lead_to_exact_solutions() {
+    let (n, x) = (150, normal(150, 5, 6));
+    let data = Dataset::new(x.clone(), vec![]).unwrap();
+    let kernels = language::parse("rbf(2^-1..2^3), poly(1..2) on each").unwrap().resolve(&data).unwrap();
+    let options =
+        BuildOptions { normalize: Normalize::Trace, budget: Budget { bytes: 1 << 30 }, ..BuildOptions::default() };
+    let set = GramSet::from_table(&x, &kernels, &options).unwrap();
+    let weights = vec![1.0; kernels.len()];
+    let y: Vec<f64> = (0..n).map(|i| (x[(i, 0)] * x[(i, 1)] + 0.3 * x[(i, 2)]).signum()).collect();
+    for (kink, c) in [0.0, 0.2].into_iter().flat_map(|kink| [1.0, 1e2, 1e4].map(|c| (kink, c))) {
+        let tube = EpsilonInsensitive::new(kink).unwrap();
+        let loss: &dyn Loss = if kink > 0.0 { &tube } else { &Hinge };
+        let (smo, cost) = (Smo { kink }, vec![c; n]);
+        let task = Task { y: &y, cost: &cost, loss, intercept: true };
+        let kernel = Combined::new(&set, &weights, options.budget, &smo, true).unwrap();
+        assert!(matches!(kernel, Combined::Near(_)));
+        let found = smo.solve(&kernel, &task, None, Stop { absolute: 0.0, relative: 1e-6 }).unwrap();
+        assert!(found.gap() <= 1e-6 * found.primal, "{kink} {c}: {} of {}", found.gap(), found.primal);
+        let exact = Combined::Dense(set.combine(&weights)).times(&found.a);
+        assert!(exact.iter().zip(&found.f).all(|(e, f)| (e - f).abs() <= 1e-9 * (1.0 + e.abs())), "{kink} {c}");
+    }
 }
 
 /// Low-rank terms and matrices together: every way to sum them is the same sum.

@@ -5,11 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::{
-    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, combine_each,
-    impute::Imputation,
-    packed::Packed,
-    panel,
-    sums::{self, Room},
+    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, Room, combine_each, impute::Imputation,
+    packed::Packed, panel, sums,
 };
 use crate::{
     data::Missing,
@@ -271,8 +268,7 @@ impl GramSource for GramSet {
     fn combine_near(&self, weights: &[f64]) -> Option<Near> {
         let (factors, dense) = (self.active_factors(weights), self.active_dense(weights));
         let rest = |i: usize, row: &mut [f64]| dense.add_row(i, row);
-        let rest: Option<&(dyn Fn(usize, &mut [f64]) + Sync)> = if dense.is_empty() { None } else { Some(&rest) };
-        Near::new(&factors, rest, self.n, &self.room)
+        Near::new(&factors, (!dense.is_empty()).then_some(&rest), self.n, &self.room)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

@@ -2,26 +2,23 @@
 //!
 //! Σ B W Bᵀ over all bases is Σ Uᵀ V with the rows of Bᵀ in V and those of W Bᵀ in U, or Vᵀ V with the rows of S Bᵀ in V and W = SᵀS.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::borrow::Cow;
 
 use rayon::prelude::*;
 
 use super::{
     Factor, Frame, Gram, Square,
-    packed::{Cell, Packed},
-    panel::{Inside, LowRank, by_basis},
+    packed::Cell,
+    panel::{Inside, by_basis},
 };
-use crate::linalg::{Strided, axpy, gemm, gemm_single};
+use crate::linalg::{Strided, gemm, gemm_single};
 
 /// Rows of the combined matrix that one task fills; rows of V gathered at a time, where one basis has no more.
 const ROWS: usize = 64;
 const DEPTH: usize = 512;
 
 /// Precision of sums.
-trait Real: Copy + Default + Send + Sync + 'static {
+pub(super) trait Real: Copy + Default + Send + Sync + 'static {
     fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
     /// Bᵀ.
     fn turned(basis: &Frame) -> Cow<'_, [Self]>;
@@ -31,7 +28,7 @@ trait Real: Copy + Default + Send + Sync + 'static {
 }
 
 /// Entries to which products in some precision are added: c ← c + a b.
-trait Sum<T>: Cell {
+pub(super) trait Sum<T>: Cell {
     fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [Self], usize));
 }
 
@@ -114,7 +111,7 @@ pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
 }
 
 /// out += Σ B W Bᵀ on the lower triangle.
-fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: &mut Square<S>) {
+pub(super) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: &mut Square<S>) {
     let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
     while !parts.is_empty() {
         let mut depth = 0;
@@ -180,116 +177,4 @@ fn add_rows<T: Real, S: Sum<T>>(left: &[T], right: &[T], out: &mut Square<S>) {
 /// out += rowsᵀ rows on the lower triangle.
 pub fn add_single(rows: &[f32], out: &mut Gram) {
     add_rows(rows, rows, out);
-}
-
-/// Mean diagonals for which no entry that counts over- or underflows.
-const SINGLE: std::ops::Range<f64> = 1e-20..1e20;
-
-/// Share of the trace of the terms of low rank that near entries do without.
-const LEFT_OUT: f64 = 5e-4;
-
-/// A combined kernel in single precision, a little left out, for solvers that correct their course with exact products.
-#[derive(Debug, Clone)]
-pub struct Near {
-    rows: Square<f32>,
-    /// The terms that are matrices, and those that are factors.
-    rest: Option<Packed<f64>>,
-    factors: LowRank,
-    room: Arc<Room>,
-}
-
-/// Where the numbers of the last combined kernel were, for the next one: fresh pages cost about as much as what is written to them.
-#[derive(Debug, Default)]
-pub struct Room(Mutex<(Option<Square<f32>>, Option<Packed<f64>>)>);
-
-impl Room {
-    fn take(&self, n: usize, whole: bool) -> (Option<Square<f32>>, Option<Packed<f64>>) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let packed = if whole { held.1.take() } else { None };
-        (held.0.take().filter(|k| k.n() == n), packed.filter(|k| k.n() == n))
-    }
-}
-
-impl Drop for Near {
-    fn drop(&mut self) {
-        let mut held = self.room.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.0 = Some(std::mem::take(&mut self.rows));
-        if let Some(rest) = self.rest.take() {
-            held.1 = Some(rest);
-        }
-    }
-}
-
-impl Near {
-    /// Of some factors and other terms, of which `rest` adds up entries (i, 0..=i); `None` where single precision ends.
-    pub fn new(
-        active: &[(f64, &Factor)],
-        rest: Option<&(dyn Fn(usize, &mut [f64]) + Sync)>,
-        n: usize,
-        room: &Arc<Room>,
-    ) -> Option<Self> {
-        let (rows, packed) = room.take(n, rest.is_some());
-        let mut rows = rows.unwrap_or_else(|| Square::zeros(n));
-        let rest = rest.map(|fill| {
-            let mut rest = packed.unwrap_or_else(|| Packed::zeros(n));
-            rest.rows_mut().into_par_iter().zip(rows.data_mut().par_chunks_mut(n)).enumerate().for_each(
-                |(i, (own, row))| {
-                    own.fill(0.0);
-                    fill(i, own);
-                    row.iter_mut().zip(&*own).for_each(|(out, x)| *out = *x as f32);
-                },
-            );
-            rest
-        });
-        if rest.is_none() {
-            rows.data_mut().fill(0.0);
-        }
-        let factors = LowRank::new(active);
-        if !active.is_empty() {
-            let thin = factors.thinner(LEFT_OUT);
-            add_all::<f32, f32>(&thin.pieces(), &mut rows);
-            // What is left out goes to the diagonal: no direction shall seem flat that is not.
-            let ridge = (factors.trace() - thin.trace()).max(0.0) / n as f64;
-            (0..n).for_each(|i| rows.data_mut()[i * n + i] += ridge as f32);
-        }
-        let size = (0..n).map(|i| f64::from(rows.row(i)[i])).sum::<f64>() / n as f64;
-        rows.mirror();
-        let near = Self { rows, rest, factors, room: room.clone() };
-        SINGLE.contains(&size).then_some(near)
-    }
-
-    /// Every entry, nearly.
-    pub fn rows(&self) -> &Square<f32> {
-        &self.rows
-    }
-
-    /// Every entry, to double precision.
-    pub fn exact(&self) -> Gram {
-        let mut out = Gram::zeros(self.rows.n());
-        if let Some(rest) = &self.rest {
-            let rows = out.data_mut().chunks_exact_mut(rest.n()).enumerate();
-            rows.for_each(|(i, row)| row[..=i].copy_from_slice(rest.row(i)));
-        }
-        add_all::<f64, f64>(&self.factors.pieces(), &mut out);
-        out.mirror();
-        out
-    }
-
-    /// Entries (i, 0..=i), exact where they are known.
-    pub fn lower_row(&self, i: usize) -> Cow<'_, [f64]> {
-        match &self.rest {
-            Some(rest) if self.factors.parts.is_empty() => Cow::Borrowed(rest.row(i)),
-            _ => Cow::Owned(self.rows.row(i)[..=i].iter().map(|x| f64::from(*x)).collect()),
-        }
-    }
-
-    /// K v, to double precision.
-    pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        let Some(rest) = &self.rest else { return self.factors.times(v) };
-        let mut out = rest.times(v);
-        if !self.factors.parts.is_empty() {
-            axpy(1.0, &self.factors.times(v), &mut out);
-        }
-        out
-    }
 }

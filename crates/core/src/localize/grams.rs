@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    gram::{Budget, Factor, Frame, Gram, GramSource, Near, Room, add_factors, basis_bytes},
+    gram::{AddRow, Budget, Factor, Frame, Gram, GramSource, Near, Room, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -146,7 +146,7 @@ impl GramSource for LocalizedGramSet<'_> {
         let others = weights.iter().filter(|w| **w != 0.0).count() > factors.len();
         let others = others.then(|| self.combine_others(weights));
         let rest = others.as_ref().map(|k| |i: usize, row: &mut [f64]| row.copy_from_slice(&k.row(i)[..=i]));
-        let rest = rest.as_ref().map(|fill| fill as &(dyn Fn(usize, &mut [f64]) + Sync));
+        let rest = rest.as_ref().map(|add| add as AddRow<'_>);
         Near::new(&factors, rest, self.n_samples(), &self.room)
     }
 

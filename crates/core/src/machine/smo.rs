@@ -28,6 +28,7 @@ const CHUNK: usize = 16 * LANES;
 const MIN_SHRINK: usize = 300;
 
 /// When to give up.
+#[derive(Clone, Copy)]
 struct Patience {
     steps: usize,
     /// Exact products that set right what entries led to.
@@ -73,26 +74,20 @@ impl Machine for Smo {
     }
 
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {
+        let (n, endless) = (task.y.len(), Patience::endless(task.y.len()));
         match kernel {
-            Combined::Bases(_) if self.solves_in_bases(task.y.len()) => {
-                interior::solve(kernel, task, self.kink, start, stop)
-            }
+            Combined::Bases(_) if self.solves_in_bases(n) => interior::solve(kernel, task, self.kink, start, stop),
             Combined::Bases(_) => self.solve(&kernel.thinned(EXACT), task, start, stop),
-            Combined::Dense(k) => {
-                Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop, Patience::endless(task.y.len())).0)
-            }
+            Combined::Dense(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop, endless).0),
             Combined::Near(k) => {
                 let near = DenseRows(Cow::Borrowed(k.rows()));
-                let (solution, done) = self.run(kernel, near, task, start, stop, Patience::near(task.y.len()));
+                let (solution, done) = self.run(kernel, near, task, start, stop, Patience::near(n));
                 if done {
                     return Ok(solution);
                 }
-                let exact = DenseRows(Cow::Owned(k.exact()));
-                Ok(self.run(kernel, exact, task, Some(&solution.a), stop, Patience::endless(task.y.len())).0)
+                self.solve(&Combined::Dense(k.exact()), task, Some(&solution.a), stop)
             }
-            Combined::Factor(f) => {
-                Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop, Patience::endless(task.y.len())).0)
-            }
+            Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop, endless).0),
         }
     }
 

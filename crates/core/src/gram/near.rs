@@ -1,0 +1,118 @@
+//! A combined kernel as solvers need it that correct their course: entries in single precision, products exact.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rayon::prelude::*;
+
+use super::{Factor, Gram, LowRank, Square, packed::Packed, sums::add_all};
+use crate::linalg::axpy;
+
+/// Mean diagonals for which no entry that counts over- or underflows.
+const SINGLE: std::ops::Range<f64> = 1e-20..1e20;
+
+/// Share of the trace of the terms of low rank that near entries do without.
+const LEFT_OUT: f64 = 1e-3;
+
+/// A combined kernel in single precision, a little left out, for solvers that correct their course with exact products.
+#[derive(Debug, Clone)]
+pub struct Near {
+    rows: Square<f32>,
+    /// The terms that are matrices, and those that are factors.
+    rest: Option<Packed<f64>>,
+    factors: LowRank,
+    room: Arc<Room>,
+}
+
+/// Adds up entries (i, 0..=i).
+pub type AddRow<'a> = &'a (dyn Fn(usize, &mut [f64]) + Sync);
+
+/// Where the numbers of the last combined kernel were, for the next one: fresh pages cost about as much as what is written to them.
+#[derive(Debug, Default)]
+pub struct Room {
+    rows: Mutex<Option<Square<f32>>>,
+    rest: Mutex<Option<Packed<f64>>>,
+}
+
+fn held<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        *held(&self.room.rows) = Some(std::mem::take(&mut self.rows));
+        if let Some(rest) = self.rest.take() {
+            *held(&self.room.rest) = Some(rest);
+        }
+    }
+}
+
+impl Near {
+    /// Of some factors and the rest of the terms; `None` where single precision ends.
+    pub fn new(active: &[(f64, &Factor)], rest: Option<AddRow<'_>>, n: usize, room: &Arc<Room>) -> Option<Self> {
+        let mut rows = held(&room.rows).take().filter(|k| k.n() == n).unwrap_or_else(|| Square::zeros(n));
+        let rest = rest.map(|fill| {
+            let mut rest = held(&room.rest).take().filter(|k| k.n() == n).unwrap_or_else(|| Packed::zeros(n));
+            rest.rows_mut().into_par_iter().zip(rows.data_mut().par_chunks_mut(n)).enumerate().for_each(
+                |(i, (own, row))| {
+                    own.fill(0.0);
+                    fill(i, own);
+                    row.iter_mut().zip(&*own).for_each(|(out, x)| *out = *x as f32);
+                },
+            );
+            rest
+        });
+        if rest.is_none() {
+            rows.data_mut().fill(0.0);
+        }
+        let factors = LowRank::new(active);
+        if !active.is_empty() {
+            let thin = factors.thinner(LEFT_OUT);
+            add_all::<f32, f32>(&thin.pieces(), &mut rows);
+            // What is left out goes to the diagonal: no direction shall seem flat that is not.
+            let ridge = (factors.trace() - thin.trace()).max(0.0) / n as f64;
+            (0..n).for_each(|i| rows.data_mut()[i * n + i] += ridge as f32);
+        }
+        let size = (0..n).map(|i| f64::from(rows.row(i)[i])).sum::<f64>() / n as f64;
+        rows.mirror();
+        let near = Self { rows, rest, factors, room: room.clone() };
+        SINGLE.contains(&size).then_some(near)
+    }
+
+    /// Every entry, nearly.
+    pub fn rows(&self) -> &Square<f32> {
+        &self.rows
+    }
+
+    /// Every entry, to double precision.
+    pub fn exact(&self) -> Gram {
+        let mut out = Gram::zeros(self.rows.n());
+        if let Some(rest) = &self.rest {
+            let rows = out.data_mut().chunks_exact_mut(rest.n()).enumerate();
+            rows.for_each(|(i, row)| row[..=i].copy_from_slice(rest.row(i)));
+        }
+        add_all::<f64, f64>(&self.factors.pieces(), &mut out);
+        out.mirror();
+        out
+    }
+
+    /// Entries (i, 0..=i), exact where they are known.
+    pub fn lower_row(&self, i: usize) -> Cow<'_, [f64]> {
+        match &self.rest {
+            Some(rest) if self.factors.parts.is_empty() => Cow::Borrowed(rest.row(i)),
+            _ => Cow::Owned(self.rows.row(i)[..=i].iter().map(|x| f64::from(*x)).collect()),
+        }
+    }
+
+    /// K v, to double precision.
+    pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        let Some(rest) = &self.rest else { return self.factors.times(v) };
+        let mut out = rest.times(v);
+        if !self.factors.parts.is_empty() {
+            axpy(1.0, &self.factors.times(v), &mut out);
+        }
+        out
+    }
+}

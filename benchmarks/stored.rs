@@ -57,17 +57,24 @@ fn run(folder: &Path, method: &str, repeats: usize, c: f64) -> Result<()> {
         TrainSpec { c, normalize: Normalize::None, method: named, loss: Some(LossName::Hinge), ..TrainSpec::default() };
     let classes = vec!["-1".to_string(), "1".to_string()];
     let target = Target::Classes { names: classes, labels: y.iter().map(|&y| usize::from(y > 0.0)).collect() };
-    let began = Instant::now();
-    let prepared = Prepared::from_stack(Stack { rows: n, cols: n, terms, data: &data }, &target, None, &spec)?;
-    println!("terms stored in {:.4} s: {}", began.elapsed().as_secs_f64(), prepared.grams().describe());
-    let mut seconds = Vec::new();
-    let mut last = None;
-    for _ in 0..repeats {
-        let began = Instant::now();
-        last = Some(prepared.fit(&spec, &mut Silent)?.certificate());
-        seconds.push(began.elapsed().as_secs_f64());
-    }
-    seconds.sort_by(f64::total_cmp);
-    println!("{} samples, {method}: {:.4} s, {last:?}", prepared.grams().n_samples(), seconds[seconds.len() / 2]);
+    let stack = Stack { rows: n, cols: n, terms, data: &data };
+    let (seconds, prepared) = timed(repeats, || Prepared::from_stack(stack, &target, None, &spec))?;
+    println!("terms stored in {seconds:.4} s: {}", prepared.grams().describe());
+    let (seconds, fit) = timed(repeats, || prepared.fit(&spec, &mut Silent))?;
+    println!("{} samples, {method}: {seconds:.4} s, {:?}", prepared.grams().n_samples(), fit.certificate());
     Ok(())
+}
+
+/// Median of the seconds, and the last result.
+fn timed<T>(repeats: usize, work: impl Fn() -> Result<T>) -> Result<(f64, T)> {
+    let mut seconds = Vec::new();
+    loop {
+        let began = Instant::now();
+        let result = work()?;
+        seconds.push(began.elapsed().as_secs_f64());
+        if seconds.len() >= repeats {
+            seconds.sort_by(f64::total_cmp);
+            return Ok((seconds[seconds.len() / 2], result));
+        }
+    }
 }

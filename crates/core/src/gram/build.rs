@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Approx, ApproxError, Factor, GramSet, check,
-    factor::RankLimit,
+    frame::FEW_ROWS,
     impute::{Imputation, Imputed},
     packed::Packed,
     pairs::pair_table,
     panel,
+    pivots::RankLimit,
     raw::{Computed, OnSphere, Raw, Wanted},
     repair::repair,
     set::Stored,
@@ -345,7 +346,8 @@ impl<'a> Assembly<'a> {
         // One that has used up its declared rank has a space for itself.
         let alone = self.options.approx.rank(usize::MAX);
         let others = before - self.weight(scopes);
-        self.factors(scopes).into_par_iter().for_each(|mut factors| {
+        let factors = if self.n < FEW_ROWS { Vec::new() } else { self.factors(scopes) };
+        factors.into_par_iter().for_each(|mut factors| {
             if sort {
                 factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
             }

@@ -6,24 +6,15 @@
 //! A new point x has features φ(x) = L_PP⁻¹ k(P, x), P the pivots: the map that made the training rows. So a linear
 //! function ⟨w, φ(x)⟩ is Σ_{j∈P} c_j k(x_j, x) with L_PPᵀ c = w.
 
-use std::{
-    borrow::Cow,
-    ops::Deref,
-    sync::{Arc, OnceLock},
-};
+use std::{borrow::Cow, sync::Arc};
 
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, axpy, axpy_four, dot};
-
-/// How far a pivoted Cholesky goes.
-#[derive(Debug, Clone, Copy)]
-pub struct RankLimit {
-    /// Stop when the residual trace is below this fraction of the trace.
-    pub tolerance: f64,
-    /// Give up beyond this rank.
-    pub max_rank: usize,
-}
+use super::{
+    Frame,
+    pivots::{Pivoted, RankLimit},
+};
+use crate::linalg::{Matrix, axpy, dot};
 
 /// Where the columns of L come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +30,7 @@ enum Map {
 /// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// B, row after row.
+    /// B.
     basis: Arc<Frame>,
     /// R, of which `None` is the identity.
     coords: Option<Arc<Coords>>,
@@ -56,38 +47,6 @@ pub struct Factor {
     square: Option<f64>,
     /// Sharing a basis may leave out this times the tolerance.
     pub(super) fineness: f64,
-}
-
-/// Columns of a basis, and what sums in single precision read.
-#[derive(Debug, Clone)]
-pub struct Frame {
-    rows: Matrix,
-    turned: OnceLock<Vec<f32>>,
-}
-
-impl Frame {
-    /// Row after row.
-    pub fn new(rows: Matrix) -> Self {
-        Self { rows, turned: OnceLock::new() }
-    }
-
-    /// Column after column in single precision, made when first asked for.
-    pub fn turned(&self) -> &[f32] {
-        self.turned.get_or_init(|| self.rows.transposed().data().iter().map(|&x| x as f32).collect())
-    }
-}
-
-impl PartialEq for Frame {
-    fn eq(&self, other: &Self) -> bool {
-        self.rows == other.rows
-    }
-}
-
-impl Deref for Frame {
-    type Target = Matrix;
-    fn deref(&self) -> &Matrix {
-        &self.rows
-    }
 }
 
 /// Coordinates of the columns of L in a shared basis.
@@ -152,59 +111,12 @@ pub enum Basis {
 }
 
 impl Factor {
-    /// Pivoted Cholesky (largest residual diagonal first, ties to the lowest index); `None` when the limit is reached or it
-    /// can be foreseen. `column(j, out)` writes column j of K.
-    pub fn pivoted(diagonal: &[f64], limit: RankLimit, mut column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
-        let n = diagonal.len();
-        let trace: f64 = diagonal.iter().sum();
-        let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
-        let (mut left, mut pivots) = (diagonal.to_vec(), Vec::new());
-        let mut columns: Vec<Vec<f64>> = Vec::new();
-        let mut course = Vec::new();
-        loop {
-            let remaining: f64 = left.iter().sum();
-            course.push(remaining / trace);
-            let best = (0..n).fold(0, |b, i| if left[i] > left[b] { i } else { b });
-            // Below rounding the diagonal holds noise only: go no further.
-            if remaining <= limit.tolerance * trace || left[best] <= 8.0 * f64::EPSILON * largest {
-                break;
-            }
-            let rank = columns.len();
-            if rank >= limit.max_rank || (limit.max_rank < n && hopeless(&course, limit)) {
-                return None;
-            }
-            let mut next = vec![0.0; n];
-            column(best, &mut next);
-            let (fours, rest) = columns.as_chunks::<4>();
-            for c in fours {
-                axpy_four(c.each_ref().map(|c| -c[best]), c.each_ref().map(Vec::as_slice), &mut next);
-            }
-            for c in rest {
-                axpy(-c[best], c, &mut next);
-            }
-            let root = left[best].sqrt();
-            // A pivot row has no residual: exact zeros keep L_PP triangular.
-            for &p in &pivots {
-                next[p] = 0.0;
-            }
-            for (x, d) in next.iter_mut().zip(&mut left) {
-                *x /= root;
-                *d = (*d - *x * *x).max(0.0);
-            }
-            next[best] = root;
-            left[best] = 0.0;
-            pivots.push(best);
-            columns.push(next);
-        }
-        let rank = columns.len();
-        let mut rows = Matrix::zeros(n, rank);
-        for (i, row) in rows.data_mut().chunks_exact_mut(rank.max(1)).enumerate() {
-            row.iter_mut().zip(&columns).for_each(|(x, c)| *x = c[i]);
-        }
+    /// By [`Pivoted::new`].
+    pub fn pivoted(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+        let Pivoted { columns, pivots, left } = Pivoted::new(diagonal, limit, column)?;
         // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
-        let rounding = (rank + 1) as f64 * f64::EPSILON * trace;
-        let residual = left.iter().sum::<f64>() + rounding;
-        Some(Self::own(rows, residual, Map::Pivots(pivots)))
+        let rounding = (pivots.len() + 1) as f64 * f64::EPSILON * diagonal.iter().sum::<f64>();
+        Some(Self::own(Frame::from_columns(columns), left + rounding, Map::Pivots(pivots)))
     }
 
     /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln (Williams2001), by a pivoted Cholesky
@@ -218,14 +130,14 @@ impl Factor {
         let (n, limit) = (diagonal.len(), RankLimit { tolerance, max_rank: landmarks.len() });
         let own: Vec<f64> = landmarks.iter().map(|&l| diagonal[l]).collect();
         let mut columns: Vec<Vec<f64>> = Vec::new();
-        let inner = Self::pivoted(&own, limit, |j, out| {
+        let inner = Pivoted::new(&own, limit, |j, out| {
             let mut full = vec![0.0; n];
             column(landmarks[j], &mut full);
             out.iter_mut().zip(landmarks).for_each(|(o, &l)| *o = full[l]);
             columns.push(full);
         })?;
-        let Map::Pivots(chosen) = &inner.map else { return None };
-        let (triangle, rank) = (inner.basis.select_rows(chosen), chosen.len());
+        let chosen = &inner.pivots;
+        let (triangle, rank) = (inner.columns.select_cols(chosen).transposed(), chosen.len());
         let mut rows = Matrix::zeros(n, rank);
         // Row i solves L_PP f = k(P, x_i), as new rows do.
         rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(64).enumerate().for_each(|(i, f)| {
@@ -239,22 +151,22 @@ impl Factor {
         pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
         let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
         let trace: f64 = diagonal.iter().sum();
-        Some((Self::own(rows, 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
+        Some((Self::own(Frame::new(rows), 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
     }
 
-    fn own(rows: Matrix, residual: f64, map: Map) -> Self {
-        let (basis, coords, pivot_rows) = (Arc::new(Frame::new(rows)), None, None);
+    fn own(frame: Frame, residual: f64, map: Map) -> Self {
+        let (basis, coords, pivot_rows) = (Arc::new(frame), None, None);
         Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None, fineness: 1.0 }
     }
 
     /// From exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
-        Self::own(rows, 0.0, Map::Monomials)
+        Self::own(Frame::new(rows), 0.0, Map::Monomials)
     }
 
     /// From random Fourier features of this seed, one row per sample.
     pub fn waves(rows: Matrix, seed: u64) -> Self {
-        Self::own(rows, 0.0, Map::Waves(seed))
+        Self::own(Frame::new(rows), 0.0, Map::Waves(seed))
     }
 
     /// Memory it takes beside its basis.
@@ -266,7 +178,7 @@ impl Factor {
 
     /// n.
     pub fn n(&self) -> usize {
-        self.basis.rows()
+        self.basis.n()
     }
 
     /// Columns of L.
@@ -297,8 +209,8 @@ impl Factor {
     /// L.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match &self.coords {
-            None => Cow::Borrowed(&self.basis),
-            Some(c) => Cow::Owned(self.basis.times_transposed(&c.rows)),
+            None => self.basis.rows(),
+            Some(c) => Cow::Owned(self.basis.rows().times_transposed(&c.rows)),
         }
     }
 
@@ -306,8 +218,8 @@ impl Factor {
     pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
         let own = self.basis.row(i);
         match &self.coords {
-            None => Cow::Borrowed(own),
-            Some(c) => Cow::Owned(c.times(own)),
+            None => own,
+            Some(c) => Cow::Owned(c.times(&own)),
         }
     }
 
@@ -327,8 +239,11 @@ impl Factor {
     /// ‖L‖², the trace of L Lᵀ.
     pub fn trace_of_square(&self) -> f64 {
         self.square.unwrap_or_else(|| {
-            let rows = self.rows();
-            dot(rows.data(), rows.data())
+            let whole = |c: &Arc<Coords>| {
+                let rows = self.basis.rows().times_transposed(&c.rows);
+                dot(rows.data(), rows.data())
+            };
+            self.coords.as_ref().map_or_else(|| self.basis.squares().iter().sum(), whole)
         })
     }
 
@@ -350,19 +265,12 @@ impl Factor {
                 &inside
             }
         };
-        out.iter_mut().enumerate().for_each(|(i, o)| *o = dot(self.basis.row(i), w));
-    }
-
-    fn own_rows(&mut self) -> &mut Matrix {
-        let frame = Arc::make_mut(&mut self.basis);
-        frame.turned.take();
-        &mut frame.rows
+        out.copy_from_slice(&self.basis.times(w));
     }
 
     /// K ← K / divisor; only before the basis is shared.
     pub fn scale(&mut self, divisor: f64) {
-        let root = divisor.sqrt();
-        self.own_rows().data_mut().iter_mut().for_each(|x| *x /= root);
+        Arc::make_mut(&mut self.basis).divide(divisor.sqrt());
         self.residual /= divisor;
         self.divisor *= divisor;
     }
@@ -372,10 +280,7 @@ impl Factor {
         let n = self.n();
         let mut mean = self.project(&vec![1.0; n]);
         mean.iter_mut().for_each(|m| *m /= n as f64);
-        let rows = self.own_rows();
-        for i in 0..n {
-            axpy(-1.0, &mean, rows.row_mut(i));
-        }
+        Arc::make_mut(&mut self.basis).subtract(&mean);
         self.mean = Some(mean);
         // The part that all entries had in common is gone.
         self.fineness = 1.0;
@@ -391,12 +296,16 @@ impl Factor {
     /// The same with a basis of its own, as wide as L.
     #[must_use]
     pub fn scaled_alone(&self, s: &[f64]) -> Self {
-        Self { coords: None, ..self.scaled(s, Arc::new(Frame::new(self.rows().scale_rows(s)))) }
+        let alone = match &self.coords {
+            None => self.basis.scale_rows(s),
+            Some(_) => Frame::new(self.rows().scale_rows(s)),
+        };
+        Self { coords: None, ..self.scaled(s, Arc::new(alone)) }
     }
 
     /// Lᵀ a.
     pub fn project(&self, a: &[f64]) -> Vec<f64> {
-        let inside = project(&self.basis, a);
+        let inside = self.basis.transposed_times(a);
         match &self.coords {
             None => inside,
             Some(c) => c.times(&inside),
@@ -419,8 +328,8 @@ impl Factor {
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {
-            let mut row =
-                self.pivot_rows.as_ref().map_or_else(|| self.basis.row(pivots[j]), |rows| rows.row(j)).to_vec();
+            let kept = self.pivot_rows.as_ref().map(|rows| Cow::Borrowed(rows.row(j)));
+            let mut row = kept.unwrap_or_else(|| self.basis.row(pivots[j])).into_owned();
             if let Some(mean) = &self.mean {
                 axpy(1.0, mean, &mut row);
             }
@@ -431,34 +340,6 @@ impl Factor {
         w.iter_mut().for_each(|c| *c /= self.divisor);
         Extension { basis: Basis::Samples { index: pivots.clone(), coef: w }, offset }
     }
-}
-
-/// Bᵀ a.
-pub(super) fn project(basis: &Matrix, a: &[f64]) -> Vec<f64> {
-    let mut out = vec![0.0; basis.cols()];
-    for (i, &a) in a.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-        axpy(a, basis.row(i), &mut out);
-    }
-    out
-}
-
-/// Pivots first cover the samples, removing a steady share of the trace each, then the residual falls faster than geometrically. If even a
-/// generous reading of either phase, or of what the last half of the pivots did, does not end within the limit, a dense matrix is the
-/// better home. Over many columns the fall slows down instead, and what it promises is the least it will take. In: the share of the trace
-/// that was left after each pivot.
-fn hopeless(course: &[f64], limit: RankLimit) -> bool {
-    let rank = course.len() - 1;
-    if rank < 16 || !rank.is_multiple_of(16) {
-        return false;
-    }
-    let (now, before) = (course[rank].min(0.999), course[rank / 2].min(0.999));
-    let (pivots, most) = (rank as f64, limit.max_rank as f64);
-    let covering = pivots / (1.0 - course[rank]).max(1e-9);
-    let falling = pivots * limit.tolerance.ln() / now.ln();
-    let lately = 0.5 * pivots * (limit.tolerance / now).ln() / (now / before).ln().min(-1e-9);
-    let slows_down = (now / before).ln() > 2.0 * (before / course[rank / 4]).ln();
-    rank.is_power_of_two() && (covering > 2.0 * most || falling > 8.0 * most)
-        || rank >= 64 && lately > if slows_down { 1.5 } else { 6.0 } * (most - pivots)
 }
 
 #[cfg(test)]

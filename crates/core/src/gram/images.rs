@@ -12,10 +12,15 @@ const TALL: usize = 256;
 pub struct Images<'a> {
     n: usize,
     groups: Vec<Group<'a>>,
-    /// Of terms that are matrices.
+    /// Of terms that are matrices, or columns of their own.
     dense: Vec<(usize, Vec<f64>)>,
     /// aᵀK_t a.
     forms: Vec<f64>,
+}
+
+/// The factor of a term whose coordinates tell more than its values.
+fn shared(grams: &dyn GramSource, t: usize) -> Option<&Factor> {
+    grams.factor(t).filter(|f| f.basis().columns().is_none())
 }
 
 /// The terms of one basis.
@@ -31,7 +36,7 @@ impl<'a> Images<'a> {
     pub fn new(grams: &'a dyn GramSource, a: &[f64]) -> Self {
         let (n, count) = (a.len(), grams.n_terms());
         let numbered: Vec<(f64, &Factor)> =
-            (0..count).filter_map(|t| grams.factor(t).map(|factor| (t as f64, factor))).collect();
+            (0..count).filter_map(|t| shared(grams, t).map(|factor| (t as f64, factor))).collect();
         let mut forms = vec![0.0; count];
         let found: Vec<(Group<'_>, Vec<f64>)> =
             by_basis(&numbered).into_par_iter().map(|group| Group::new(&group, a)).collect();
@@ -42,7 +47,7 @@ impl<'a> Images<'a> {
         }
         let dense: Vec<(usize, Vec<f64>)> = (0..count)
             .into_par_iter()
-            .filter(|&t| grams.factor(t).is_none())
+            .filter(|&t| shared(grams, t).is_none())
             .map(|t| {
                 let mut own = vec![0.0; n];
                 grams.apply(t, a, &mut own);
@@ -128,17 +133,18 @@ impl<'a> Group<'a> {
     fn put(&self, first: usize, count: usize, rows: &mut [f64]) {
         let (depth, width, height) = (self.basis.cols(), self.terms.len(), rows.len() / count);
         let mut block = vec![0.0; height * width];
-        gemm_nt(height, width, depth, &self.basis.data()[first * depth..], self.coords.data(), &mut block, width);
+        let basis = self.basis.rows();
+        gemm_nt(height, width, depth, &basis.data()[first * depth..], self.coords.data(), &mut block, width);
         for (row, own) in rows.chunks_exact_mut(count).zip(block.chunks_exact(width)) {
             self.terms.iter().zip(own).for_each(|(&t, x)| row[t] = *x);
         }
     }
 
     fn single(&self) -> Vec<f32> {
-        let (depth, n) = (self.basis.cols(), self.basis.rows());
+        let (depth, n) = (self.basis.cols(), self.basis.n());
         let coords: Vec<f32> = self.coords.data().iter().map(|&x| x as f32).collect();
         let mut out = vec![0.0; n * self.terms.len()];
-        gemm_single((self.terms.len(), depth, n), (&coords, depth, 1), (self.basis.turned(), n, 1), (&mut out, n));
+        gemm_single((self.terms.len(), depth, n), (&coords, depth, 1), (self.basis.turned_single(), n, 1), (&mut out, n));
         out
     }
 }

@@ -8,6 +8,7 @@ mod approx;
 mod build;
 mod check;
 mod factor;
+mod frame;
 mod images;
 mod impute;
 mod lanczos;
@@ -15,6 +16,7 @@ mod near;
 mod packed;
 mod pairs;
 mod panel;
+mod pivots;
 mod raw;
 mod repair;
 mod rounded;
@@ -29,14 +31,15 @@ pub use crate::error::human_bytes;
 pub use alignment::{centred_norms, centred_products, target_products};
 pub use approx::{Approx, ApproxError};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
-pub(crate) use factor::RankLimit;
-pub use factor::{Basis, Extension, Factor, Frame};
+pub use factor::{Basis, Extension, Factor};
+pub use frame::Frame;
 pub(crate) use images::Images;
 pub use lanczos::extreme_eigenvalues_of;
 pub use near::{AddRow, Near, Room};
 pub(crate) use packed::{Cell, Each};
 pub use panel::LowRank;
 pub(crate) use panel::{EXACT, basis_bytes};
+pub(crate) use pivots::RankLimit;
 pub use rounded::Rounded;
 pub use set::GramSet;
 pub use square::{Gram, Square};
@@ -165,7 +168,7 @@ fn combine_each<G: GramSource + ?Sized>(grams: &G, weights: &[Vec<f64>], scales:
 
 #[cfg(test)]
 pub(crate) mod tests_support {
-    use super::{Factor, factor::RankLimit};
+    use super::{Factor, RankLimit};
     use crate::linalg::Matrix;
 
     /// L with L Lᵀ = k to rounding.

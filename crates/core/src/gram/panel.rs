@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{
     Factor, Frame, Rounded,
-    factor::{RankLimit, project},
+    pivots::{Pivoted, RankLimit},
 };
 use crate::{
     Result,
@@ -22,6 +22,8 @@ use crate::{
 /// Rows of a factor that one task makes, and that are there at a time.
 const TALL: usize = 256;
 const BLOCK: usize = 8192;
+/// Bases whose products are summed on their own.
+const TOGETHER: usize = 32;
 
 /// Terms by their basis, in the order of first appearance.
 pub(super) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
@@ -40,8 +42,8 @@ pub(super) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Fa
 /// The terms of one basis together: K = B W Bᵀ.
 #[derive(Debug, Clone)]
 pub(super) enum Inside {
-    /// W is a multiple of the identity: the only term.
-    Multiple(f64),
+    /// The only term: W is a multiple of the identity on so many first columns, and 0 on the others.
+    Multiple(f64, usize),
     /// W.
     Square(Matrix),
     /// S with W = SᵀS and fewer rows than columns.
@@ -51,44 +53,49 @@ pub(super) enum Inside {
 impl Inside {
     pub(super) fn new(group: &[(f64, &Factor)]) -> Self {
         match group[0].1.coords() {
-            None => Self::Multiple(group[0].0),
+            None => Self::Multiple(group[0].0, group[0].1.basis().cols()),
             Some(_) if depth(group) < group[0].1.basis().cols() => Self::Root(stacked(group)),
             Some(_) => Self::Square(square(group)),
         }
     }
 
     /// Columns of B, or of a factor.
-    pub(super) fn rank(&self, basis: &Matrix) -> usize {
+    pub(super) fn rank(&self) -> usize {
         match self {
             Self::Root(s) | Self::Square(s) => s.rows(),
-            Self::Multiple(_) => basis.cols(),
+            Self::Multiple(_, columns) => *columns,
         }
     }
 
-    /// The trace of B W Bᵀ for orthonormal columns of B.
-    pub(super) fn trace(&self, basis: &Matrix) -> f64 {
+    /// The trace of B W Bᵀ for orthonormal columns of B, or any columns of the only term.
+    pub(super) fn trace(&self, basis: &Frame) -> f64 {
         match self {
-            Self::Multiple(weight) => weight * dot(basis.data(), basis.data()),
+            Self::Multiple(weight, columns) => weight * basis.squares()[..*columns].iter().sum::<f64>(),
             Self::Square(w) => (0..w.rows()).map(|i| w[(i, i)]).sum(),
             Self::Root(s) => dot(s.data(), s.data()),
         }
     }
 
     /// W u.
-    fn times(&self, u: &[f64]) -> Vec<f64> {
+    fn times(&self, mut u: Vec<f64>) -> Vec<f64> {
         match self {
-            Self::Multiple(weight) => u.iter().map(|u| weight * u).collect(),
-            Self::Square(w) => w.times(u),
-            Self::Root(s) => s.transposed_times(&s.times(u)),
+            Self::Multiple(weight, columns) => {
+                u[..*columns].iter_mut().for_each(|u| *u *= weight);
+                u[*columns..].fill(0.0);
+                u
+            }
+            Self::Square(w) => w.times(&u),
+            Self::Root(s) => s.transposed_times(&s.times(&u)),
         }
     }
 
-    /// The same as a root with few rows, a share of the trace left out.
-    pub(super) fn thinner(&self, share: f64) -> Self {
+    /// The same as a root with few rows, or in few columns, a share of the trace left out.
+    pub(super) fn thinner(&self, basis: &Frame, share: f64) -> Self {
         match self {
+            Self::Multiple(weight, columns) => Self::Multiple(*weight, basis.head(share).min(*columns)),
             Self::Square(w) => Self::Root(root_to(w, share)),
             Self::Root(s) if share > EXACT => Self::Root(root_to(&mirrored(s.transposed().outer()), share)),
-            Self::Root(_) | Self::Multiple(_) => self.clone(),
+            Self::Root(_) => self.clone(),
         }
     }
 }
@@ -165,27 +172,33 @@ impl LowRank {
 
     /// Number of samples.
     pub fn n(&self) -> usize {
-        self.parts[0].0.rows()
+        self.parts[0].0.n()
     }
 
     /// Columns of the factor with nothing left out, at most.
     pub fn rank(&self) -> usize {
-        self.parts.iter().map(|(basis, inside)| inside.rank(basis)).sum()
+        self.parts.iter().map(|(_, inside)| inside.rank()).sum()
     }
 
     /// K v.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; v.len()];
-        for (basis, inside) in &self.parts {
-            axpy(1.0, &basis.times(&inside.times(&basis.transposed_times(v))), &mut out);
-        }
+        let sum = |parts: &[(Arc<Frame>, Inside)]| {
+            let mut out = vec![0.0; v.len()];
+            for (basis, inside) in parts {
+                axpy(1.0, &basis.times(&inside.times(basis.transposed_times(v))), &mut out);
+            }
+            out
+        };
+        let mut sums: Vec<Vec<f64>> = self.parts.par_chunks(TOGETHER).map(sum).collect();
+        let mut out = sums.swap_remove(0);
+        sums.iter().for_each(|sum| axpy(1.0, sum, &mut out));
         out
     }
 
     /// The same for the rows `index` alone.
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
-        let parts = self.parts.iter().map(|(b, inside)| (Arc::new(Frame::new(b.select_rows(index))), inside.clone()));
+        let parts = self.parts.iter().map(|(b, inside)| (Arc::new(b.select_rows(index)), inside.clone()));
         Self { parts: parts.collect() }
     }
 
@@ -201,7 +214,7 @@ impl LowRank {
         let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
         let share = |trace: f64| if tolerance > EXACT { allowed / trace.max(f64::MIN_POSITIVE) } else { EXACT };
         let parts = self.parts.iter().zip(&traces);
-        Self { parts: parts.map(|((b, inside), t)| (Arc::clone(b), inside.thinner(share(*t)))).collect() }
+        Self { parts: parts.map(|((b, inside), t)| (Arc::clone(b), inside.thinner(b, share(*t)))).collect() }
     }
 
     /// F with F Fᵀ = K.
@@ -217,10 +230,13 @@ impl LowRank {
     pub fn root_times(&self, x: &[f64]) -> Vec<f64> {
         let (mut out, mut at) = (vec![0.0; self.n()], 0);
         for (basis, inside) in &self.parts {
-            let own = &x[at..at + inside.rank(basis)];
+            let own = &x[at..at + inside.rank()];
             at += own.len();
             match inside {
-                Inside::Multiple(weight) => axpy(weight.sqrt(), &basis.times(own), &mut out),
+                Inside::Multiple(weight, _) => {
+                    let all: Vec<f64> = own.iter().copied().chain(std::iter::repeat(0.0)).take(basis.cols()).collect();
+                    axpy(weight.sqrt(), &basis.times(&all), &mut out);
+                }
                 Inside::Root(s) | Inside::Square(s) => axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out),
             }
         }
@@ -232,7 +248,7 @@ impl LowRank {
         let own = |(basis, inside): &(Arc<Frame>, Inside)| {
             let u = basis.transposed_times(v);
             match inside {
-                Inside::Multiple(weight) => u.iter().map(|u| weight.sqrt() * u).collect(),
+                Inside::Multiple(weight, columns) => u[..*columns].iter().map(|u| weight.sqrt() * u).collect(),
                 Inside::Root(s) | Inside::Square(s) => s.times(&u),
             }
         };
@@ -263,16 +279,17 @@ impl LowRank {
             let (first, count, mut at) = (first + b * TALL, rows.len() / cols, 0);
             rows.fill(0.0);
             for (basis, inside) in &self.parts {
-                let (depth, width) = (basis.cols(), inside.rank(basis));
+                let (depth, width) = (basis.cols(), inside.rank());
                 let rows = &mut rows[at..];
                 match inside {
-                    Inside::Multiple(weight) => {
+                    Inside::Multiple(weight, _) => {
                         for (i, row) in rows.chunks_mut(cols).enumerate() {
-                            let own = row[..depth].iter_mut().zip(basis.row(first + i));
-                            own.for_each(|(o, x)| *o = weight.sqrt() * x);
+                            let own = basis.row(first + i);
+                            row[..width].iter_mut().zip(&*own).for_each(|(o, x)| *o = weight.sqrt() * x);
                         }
                     }
                     Inside::Root(s) | Inside::Square(s) => {
+                        let basis = basis.rows();
                         gemm_nt(count, width, depth, &basis.data()[first * depth..], s.data(), rows, cols);
                     }
                 }
@@ -310,8 +327,8 @@ fn root_to(w: &Matrix, share: f64) -> Matrix {
     let diagonal: Vec<f64> = (0..w.rows()).map(|i| w[(i, i)]).collect();
     let limit = RankLimit { tolerance: share.max(EXACT), max_rank: w.rows() };
     // All of W has its rank at most: there is always a factor.
-    Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(w.row(j)))
-        .map_or_else(|| Matrix::zeros(0, w.cols()), |c| c.rows().transposed())
+    Pivoted::new(&diagonal, limit, |j, out| out.copy_from_slice(w.row(j)))
+        .map_or_else(|| Matrix::zeros(0, w.cols()), |found| found.columns)
 }
 
 /// Bᵀ a for the bases of some factors.
@@ -322,7 +339,7 @@ pub struct Projected {
 impl Projected {
     /// Every basis once.
     pub fn new(factors: &[&Factor], a: &[f64]) -> Self {
-        let inside = unique(factors).par_iter().map(|f| (f.name(), project(f.basis(), a))).collect();
+        let inside = unique(factors).par_iter().map(|f| (f.name(), f.basis().transposed_times(a))).collect();
         Self { inside }
     }
 
@@ -344,12 +361,13 @@ fn unique<'a>(factors: &[&'a Factor]) -> Vec<&'a Factor> {
 
 /// Bytes in memory of all bases.
 pub fn basis_bytes(factors: &[&Factor]) -> u64 {
-    unique(factors).iter().map(|f| f.basis().resident()).sum()
+    unique(factors).iter().map(|f| f.basis().bytes()[0]).sum()
 }
 
 /// Bytes of all bases that lie in files.
 pub fn file_bytes(factors: &[&Factor]) -> u64 {
-    unique(factors).iter().map(|f| size_of_val(f.basis().data()) as u64 - f.basis().resident()).sum()
+    let in_file = |[memory, all]: [u64; 2]| all - memory;
+    unique(factors).iter().map(|f| in_file(f.basis().bytes())).sum()
 }
 
 /// Moves the bases of some factors into files.
@@ -358,7 +376,7 @@ pub fn to_files(factors: Vec<&mut Factor>) -> Result<()> {
     for factor in factors {
         let basis = match moved.entry(factor.name()) {
             Entry::Occupied(found) => Arc::clone(found.get()),
-            Entry::Vacant(place) => Arc::clone(place.insert(Arc::new(Frame::new(factor.basis().to_file()?)))),
+            Entry::Vacant(place) => Arc::clone(place.insert(Arc::new(factor.basis().to_file()?))),
         };
         factor.lie_in(basis);
     }

@@ -20,6 +20,7 @@ const DEPTH: usize = 512;
 /// Precision of sums.
 pub(super) trait Real: Copy + Default + Send + Sync + 'static {
     fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
+    fn round(number: f64) -> Self;
     /// Bᵀ.
     fn turned(basis: &Frame) -> Cow<'_, [Self]>;
     fn scaled(self, weight: f64) -> Self;
@@ -54,8 +55,12 @@ impl Real for f64 {
         Cow::Borrowed(numbers)
     }
 
+    fn round(number: f64) -> Self {
+        number
+    }
+
     fn turned(basis: &Frame) -> Cow<'_, [Self]> {
-        Cow::Owned(basis.transposed().into_numbers())
+        basis.turned()
     }
 
     fn scaled(self, weight: f64) -> Self {
@@ -72,8 +77,12 @@ impl Real for f32 {
         Cow::Owned(numbers.iter().map(|&x| x as Self).collect())
     }
 
+    fn round(number: f64) -> Self {
+        number as Self
+    }
+
     fn turned(basis: &Frame) -> Cow<'_, [Self]> {
-        Cow::Borrowed(basis.turned())
+        Cow::Borrowed(basis.turned_single())
     }
 
     fn scaled(self, weight: f64) -> Self {
@@ -103,7 +112,7 @@ pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     let left_out = allowed / groups.len().max(1) as f64;
     let thinned = |group: &Vec<(f64, &Factor)>| {
         let (basis, inside) = (group[0].1.basis(), Inside::new(group));
-        inside.thinner(left_out / inside.trace(basis))
+        inside.thinner(basis, left_out / inside.trace(basis))
     };
     let thin: Vec<Inside> = groups.par_iter().map(thinned).collect();
     let parts: Vec<(&Frame, &Inside)> = groups.iter().map(|g| &**g[0].1.basis()).zip(&thin).collect();
@@ -115,8 +124,8 @@ pub(super) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: 
     let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
     while !parts.is_empty() {
         let mut depth = 0;
-        let fitting = parts.iter().take_while(|(basis, inside)| {
-            depth += inside.rank(basis);
+        let fitting = parts.iter().take_while(|(_, inside)| {
+            depth += inside.rank();
             depth <= DEPTH
         });
         let count = fitting.count().max(1);
@@ -128,13 +137,13 @@ pub(super) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: 
 /// V and, where it differs, U of all parts are gathered in `room`.
 fn add_some<T: Real, S: Sum<T>>(parts: &[(&Frame, &Inside)], [right, left]: &mut [Vec<T>; 2], out: &mut Square<S>) {
     let n = out.n();
-    let depth = parts.iter().map(|(basis, inside)| inside.rank(basis)).sum::<usize>();
+    let depth = parts.iter().map(|(_, inside)| inside.rank()).sum::<usize>();
     let fill = |room: &mut Vec<T>, is_left: bool| {
         room.clear();
         room.resize(n * depth, T::default());
         let (mut rest, mut tasks) = (&mut room[..], Vec::new());
         for &(basis, inside) in parts {
-            let (own, after) = rest.split_at_mut(n * inside.rank(basis));
+            let (own, after) = rest.split_at_mut(n * inside.rank());
             tasks.push((basis, inside, own));
             rest = after;
         }
@@ -150,14 +159,18 @@ fn add_some<T: Real, S: Sum<T>>(parts: &[(&Frame, &Inside)], [right, left]: &mut
 
 /// Rows of V, or of U, for one basis.
 fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
-    let (turned, n) = (T::turned(basis), basis.rows());
+    let n = basis.n();
     match inside {
-        Inside::Multiple(weight) => {
-            out.iter_mut().zip(&*turned).for_each(|(o, x)| *o = x.scaled(weight.sqrt()));
+        Inside::Multiple(weight, _) => {
+            let root = weight.sqrt();
+            match basis.columns() {
+                Some(columns) => out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = T::round(root * x)),
+                None => out.iter_mut().zip(&*T::turned(basis)).for_each(|(o, x)| *o = x.scaled(root)),
+            }
         }
-        Inside::Square(_) if !is_left => out.copy_from_slice(&turned[..out.len()]),
+        Inside::Square(_) if !is_left => out.copy_from_slice(&T::turned(basis)[..out.len()]),
         Inside::Square(s) | Inside::Root(s) => {
-            T::gemm((s.rows(), s.cols(), n), (&T::of(s.data()), s.cols(), 1), (&turned, n, 1), (out, n));
+            T::gemm((s.rows(), s.cols(), n), (&T::of(s.data()), s.cols(), 1), (&T::turned(basis), n, 1), (out, n));
         }
     }
 }

@@ -30,7 +30,7 @@ impl<'a> LocalizedGramSet<'a> {
         let mut bases: HashMap<(usize, usize), Arc<Frame>> = HashMap::new();
         let scaled = |&(m, j): &(usize, usize)| {
             let (f, s) = (base.factor(m).filter(|_| fits)?, &scales[j]);
-            let basis = bases.entry((f.name(), j)).or_insert_with(|| Arc::new(Frame::new(f.basis().scale_rows(s))));
+            let basis = bases.entry((f.name(), j)).or_insert_with(|| Arc::new(f.basis().scale_rows(s)));
             Some(f.scaled(s, Arc::clone(basis)))
         };
         let factors = terms.iter().map(scaled).collect();

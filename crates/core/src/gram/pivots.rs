@@ -1,0 +1,118 @@
+//! Pivoted Cholesky: columns L with K ≈ L Lᵀ, the largest residual diagonal first.
+
+#![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
+
+use crate::linalg::{Matrix, Wide, axpy, axpy_four, wide};
+
+/// How far a pivoted Cholesky goes.
+#[derive(Debug, Clone, Copy)]
+pub struct RankLimit {
+    /// Stop when the residual trace is below this fraction of the trace.
+    pub tolerance: f64,
+    /// Give up beyond this rank.
+    pub max_rank: usize,
+}
+
+/// L, where its columns come from, and the trace of K − L Lᵀ.
+pub(super) struct Pivoted {
+    /// A row per column.
+    pub columns: Matrix,
+    pub pivots: Vec<usize>,
+    pub left: f64,
+}
+
+impl Pivoted {
+    /// Ties go to the lowest index; `None` when the limit is reached or it can be foreseen. `column(j, out)` writes column j of K.
+    pub fn new(diagonal: &[f64], limit: RankLimit, mut column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+        let n = diagonal.len();
+        let trace: f64 = diagonal.iter().sum();
+        let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
+        let (mut rest, mut pivots) = (diagonal.to_vec(), Vec::new());
+        let (mut columns, mut course): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+        let (mut left, mut most) = (trace, largest);
+        loop {
+            course.push(left / trace);
+            // Below rounding the diagonal holds noise only: go no further.
+            if left <= limit.tolerance * trace || most <= 8.0 * f64::EPSILON * largest {
+                break;
+            }
+            let rank = pivots.len();
+            if rank >= limit.max_rank || (limit.max_rank < n && hopeless(&course, limit)) {
+                return None;
+            }
+            let best = rest.iter().position(|&d| d == most)?;
+            columns.resize((rank + 1) * n, 0.0);
+            let (known, next) = columns.split_at_mut(rank * n);
+            column(best, next);
+            let mut fours = known.chunks_exact(4 * n);
+            for four in fours.by_ref() {
+                let four = [0, 1, 2, 3].map(|k| &four[k * n..(k + 1) * n]);
+                axpy_four(four.map(|c| -c[best]), four, next);
+            }
+            fours.remainder().chunks_exact(n).for_each(|c| axpy(-c[best], c, next));
+            let root = most.sqrt();
+            // A pivot row has no residual: exact zeros keep L_PP triangular.
+            pivots.iter().for_each(|&p: &usize| next[p] = 0.0);
+            (next[best], rest[best]) = (0.0, 0.0);
+            (left, most) = wide(Reduce { next: &mut *next, rest: &mut rest, root });
+            next[best] = root;
+            pivots.push(best);
+        }
+        Some(Self { columns: Matrix::from_parts(pivots.len(), n, columns), pivots, left })
+    }
+}
+
+/// Divides a column by the root of its pivot and takes its squares from the diagonal; the sum of what is left of that, and the largest.
+struct Reduce<'a> {
+    next: &'a mut [f64],
+    rest: &'a mut [f64],
+    root: f64,
+}
+
+const LANES: usize = 8;
+
+impl Wide for Reduce<'_> {
+    type Out = (f64, f64);
+
+    #[inline(always)]
+    fn run(self) -> (f64, f64) {
+        let (mut sums, mut most) = ([0.0; LANES], [0.0f64; LANES]);
+        let one = |x: &mut f64, d: &mut f64, sum: &mut f64, most: &mut f64| {
+            *x /= self.root;
+            let left = *d - *x * *x;
+            *d = if left > 0.0 { left } else { 0.0 };
+            *sum += *d;
+            *most = if *d > *most { *d } else { *most };
+        };
+        let (next, next_tail) = self.next.as_chunks_mut::<LANES>();
+        let (rest, rest_tail) = self.rest.as_chunks_mut::<LANES>();
+        for (x, d) in next.iter_mut().zip(rest) {
+            for k in 0..LANES {
+                one(&mut x[k], &mut d[k], &mut sums[k], &mut most[k]);
+            }
+        }
+        for (k, (x, d)) in next_tail.iter_mut().zip(rest_tail).enumerate() {
+            one(x, d, &mut sums[k], &mut most[k]);
+        }
+        (sums.iter().sum(), most.into_iter().fold(0.0, f64::max))
+    }
+}
+
+/// Pivots first cover the samples, removing a steady share of the trace each, then the residual falls faster than geometrically. If even a
+/// generous reading of either phase, or of what the last half of the pivots did, does not end within the limit, a dense matrix is the
+/// better home. Over many columns the fall slows down instead, and what it promises is the least it will take. In: the share of the trace
+/// that was left after each pivot.
+fn hopeless(course: &[f64], limit: RankLimit) -> bool {
+    let rank = course.len() - 1;
+    if rank < 16 || !rank.is_multiple_of(16) {
+        return false;
+    }
+    let (now, before) = (course[rank].min(0.999), course[rank / 2].min(0.999));
+    let (pivots, most) = (rank as f64, limit.max_rank as f64);
+    let covering = pivots / (1.0 - course[rank]).max(1e-9);
+    let falling = pivots * limit.tolerance.ln() / now.ln();
+    let lately = 0.5 * pivots * (limit.tolerance / now).ln() / (now / before).ln().min(-1e-9);
+    let slows_down = (now / before).ln() > 2.0 * (before / course[rank / 4]).ln();
+    rank.is_power_of_two() && (covering > 2.0 * most || falling > 8.0 * most)
+        || rank >= 64 && lately > if slows_down { 1.5 } else { 6.0 } * (most - pivots)
+}

@@ -99,14 +99,7 @@ pub fn probe(n: usize) -> Vec<f64> {
 /// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: are the lower triangles of
 /// both, `given` that of the matrix, alike on the probe?
 pub fn is_like_factor(mut given: Vec<f64>, probe: &[f64], factor: &Factor) -> bool {
-    let rows = factor.rows();
-    let mut sum = vec![0.0; rows.cols()];
-    // Row i of the triangle of L Lᵀ meets the probe in ⟨L_i, Σ_{j ≤ i} v_j L_j⟩.
-    let image = |(i, v): (usize, &f64)| {
-        axpy(*v, rows.row(i), &mut sum);
-        dot(rows.row(i), &sum)
-    };
-    let stored: Vec<f64> = probe.iter().enumerate().map(image).collect();
+    let stored = factor.triangle_times(probe);
     // `stored` is scaled; the best multiple of it must explain `given`.
     let ratio = dot(&given, &stored) / dot(&stored, &stored).max(f64::MIN_POSITIVE);
     let size = dot(&given, &given);

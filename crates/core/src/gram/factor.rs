@@ -268,6 +268,19 @@ impl Factor {
         out.copy_from_slice(&self.basis.times(w));
     }
 
+    /// T v for the lower triangle T of L Lᵀ: row i of it meets v in ⟨L_i, Σ_{j ≤ i} v_j L_j⟩.
+    pub fn triangle_times(&self, v: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; v.len()];
+        let columns = match &self.coords {
+            None => self.basis.turned(),
+            Some(_) => Cow::Owned(self.rows().transposed().into_numbers()),
+        };
+        let (fours, rest) = columns.split_at(self.rank() / 4 * 4 * v.len());
+        fours.chunks_exact(4 * v.len()).for_each(|four| add_triangle::<4>(four, v, &mut out));
+        rest.chunks_exact(v.len()).for_each(|one| add_triangle::<1>(one, v, &mut out));
+        out
+    }
+
     /// K ← K / divisor; only before the basis is shared.
     pub fn scale(&mut self, divisor: f64) {
         Arc::make_mut(&mut self.basis).divide(divisor.sqrt());
@@ -339,6 +352,18 @@ impl Factor {
         }
         w.iter_mut().for_each(|c| *c /= self.divisor);
         Extension { basis: Basis::Samples { index: pivots.clone(), coef: w }, offset }
+    }
+}
+
+/// out += T v for the lower triangle T of Σ c cᵀ over some columns, all sums on their way at once.
+fn add_triangle<const N: usize>(columns: &[f64], v: &[f64], out: &mut [f64]) {
+    let (columns, mut sums): ([&[f64]; N], _) =
+        (std::array::from_fn(|k| &columns[k * v.len()..(k + 1) * v.len()]), [0.0; N]);
+    for (i, (v, out)) in v.iter().zip(out).enumerate() {
+        for k in 0..N {
+            sums[k] += v * columns[k][i];
+            *out += columns[k][i] * sums[k];
+        }
     }
 }
 

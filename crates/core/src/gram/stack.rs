@@ -1,8 +1,6 @@
-//! Ready-made Gram matrices, kernel axis last: turned into triangles, checked and stored, some kernels at a time.
+//! Ready-made Gram matrices, kernel axis last: checked in one pass, then factors by their columns, and triangles of what is no factor.
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
-
-use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -11,6 +9,7 @@ use super::{
     build::{Assembly, Built},
     check,
     packed::Packed,
+    raw::Raw,
     repair::repair,
     set::Stored,
 };
@@ -20,12 +19,11 @@ use crate::{
     linalg::{Matrix, Wide, wide},
 };
 
-/// Kernels and cells turned at a time: as many numbers as a line of the cache holds.
+/// Rows looked at together, and numbers at a time.
+const ROWS: usize = 4;
 const LINE: usize = 8;
-/// Triangles held at a time, in bytes, and the fewest and most of them.
+/// Triangles held at a time, in bytes.
 const BATCH_BYTES: u64 = 1 << 26;
-const FEWEST: usize = 2 * LINE;
-const MOST: usize = 16 * LINE;
 
 impl GramSet {
     /// Ready-made Gram matrices, checked: square, finite, symmetric, positive semidefinite.
@@ -43,246 +41,232 @@ impl GramSet {
         options.refuse_ready_made()?;
         let (n, terms) = (stack.rows, stack.terms);
         let mut assembly = Assembly::new(options, n, terms);
-        let fitting = BATCH_BYTES / Packed::<f64>::bytes(n).max(1);
-        let at_once = usize::try_from(fitting).unwrap_or(MOST).clamp(FEWEST, MOST);
-        let mut kernels = Batch::default();
-        for first in (0..terms).step_by(at_once) {
-            let range = first..(first + at_once).min(terms);
-            let names = &names[range.clone()];
-            kernels.read(&stack, range, names)?;
-            if how != Indefinite::Refuse {
-                assembly.repair(&stack, first, names, &mut kernels.triangles, how)?;
+        let probe = check::probe(n);
+        let (seen, images) = stack.look(&probe);
+        let mut doubtful = (0..terms).filter(|&t| seen.doubtful(t));
+        doubtful.try_for_each(|t| check::symmetric(&stack.kernel(t), &names[t]).map(|_| ()))?;
+        let scaled = !matches!(options.normalize, Normalize::Center | Normalize::Spherical);
+        let factor = |t: usize| {
+            let found = options.factor(&Ready { stack, t }, &names[t]);
+            let image = || images[t..].iter().step_by(terms).copied().collect();
+            let like = |built: &Built| matches!(&built.term, Stored::Factor(f) if check::is_like_factor(image(), &probe, f));
+            let sure = scaled && matches!(&found, Ok(Some(built)) if like(built));
+            (found, sure)
+        };
+        let found: Vec<(Result<Option<Built>>, bool)> = (0..terms).into_par_iter().map(factor).collect();
+        let mut others = Vec::new();
+        for (t, (found, sure)) in found.into_iter().enumerate() {
+            match found {
+                Ok(Some(built)) if sure => assembly.place(t, built),
+                found => others.push((t, found)),
             }
-            assembly.add_triangles(first, names, &mut kernels, how != Indefinite::Refuse)?;
+        }
+        let at_once = (BATCH_BYTES / Packed::<f64>::bytes(n).max(1)).max(1) as usize;
+        while !others.is_empty() {
+            let rest = others.split_off(at_once.min(others.len()));
+            assembly.add_doubtful(&stack, names, std::mem::replace(&mut others, rest), how)?;
         }
         assembly.share(&[&(0..terms).collect::<Vec<_>>()], false)?;
         Ok(assembly.finish())
     }
 }
 
+/// A kernel that is still to be proved positive semidefinite, with the factor that was found for it.
+type Doubtful = (usize, Result<Option<Built>>);
+
 impl Assembly<'_> {
-    /// Makes kernels of triangles that are none, from the term `first` on.
-    fn repair(
+    /// Terms of kernels that are positive semidefinite or made so: factors, or their triangles.
+    fn add_doubtful(
         &mut self,
         stack: &Stack<'_>,
-        first: usize,
         names: &[String],
-        kernels: &mut [Packed<f64>],
+        kernels: Vec<Doubtful>,
         how: Indefinite,
     ) -> Result<()> {
-        let sound =
-            |room: &mut Matrix, (k, name): (&Packed<f64>, &String)| check::positive_semidefinite(k, name, room).is_ok();
-        let sound: Vec<bool> = kernels.par_iter().zip(names).map_init(Matrix::default, sound).collect();
-        for at in (0..kernels.len()).filter(|&at| !sound[at]) {
-            if let Some(fixed) = repair(&stack.kernel(first + at), &names[at], how)? {
-                kernels[at] = Packed::lower(&fixed.matrix);
-                self.maps[first + at] = fixed.map;
+        let options = self.options;
+        let triangles = stack.triangles(&kernels.iter().map(|(t, _)| *t).collect::<Vec<_>>());
+        let prove = |room: &mut Matrix, ((t, found), mut k): (Doubtful, Packed<f64>)| {
+            let (name, proof) = (&names[t], check::positive_semidefinite(&k, &names[t], room));
+            if proof.is_ok() || how == Indefinite::Refuse {
+                // What is wrong with an indefinite matrix is a better message than that it cannot be normalised.
+                return proof.and(found).map(|built| (t, k, built, None));
+            }
+            let fixed = repair(&stack.kernel(t), name, how)?;
+            if let Some(fixed) = &fixed {
+                k = Packed::lower(&fixed.matrix);
+            }
+            options.factor(&k, name).map(|built| (t, k, built, fixed))
+        };
+        let proved: Vec<Result<_>> =
+            kernels.into_par_iter().zip(triangles).map_init(Matrix::default, |room, pair| prove(room, pair)).collect();
+        let mut missing = Vec::new();
+        // In order, so that the error is that of the first.
+        for proved in proved {
+            let (t, k, built, fixed) = proved?;
+            if let Some(fixed) = fixed {
+                self.maps[t] = fixed.map;
                 self.notes.push(fixed.note);
             }
-        }
-        Ok(())
-    }
-
-    /// Raw triangles as terms from `first` on: factors, or the triangles themselves, which are then gone from the list.
-    fn add_triangles(&mut self, first: usize, names: &[String], kernels: &mut Batch, sound: bool) -> Result<()> {
-        let options = self.options;
-        let factor = |room: &mut Matrix, (at, k): (usize, &Packed<f64>)| {
-            let (found, name) = (options.factor(k, &names[at]), &names[at]);
-            let scaled = !matches!(options.normalize, Normalize::Center | Normalize::Spherical);
-            // What is wrong with an indefinite matrix is a better message than that it cannot be normalised.
-            match &found {
-                _ if sound => {}
-                Ok(Some(Built { term: Stored::Factor(f), .. }))
-                    if scaled && check::is_like_factor(kernels.image(at), &kernels.probe, f) => {}
-                _ => check::positive_semidefinite(k, name, room)?,
-            }
-            found
-        };
-        // In order, so that the error is that of the first.
-        let found: Vec<Result<Option<Built>>> =
-            kernels.triangles.par_iter().enumerate().map_init(Matrix::default, |room, k| factor(room, k)).collect();
-        let mut missing = Vec::new();
-        for (at, found) in found.into_iter().enumerate() {
-            match found? {
-                Some(built) => self.place(first + at, built),
-                None => missing.push((at, std::mem::take(&mut kernels.triangles[at]))),
+            match built {
+                Some(built) => self.place(t, built),
+                None => missing.push((t, k)),
             }
         }
         let single = self.reserve(missing.len())?;
         let dense: Vec<(usize, Result<Built>)> =
-            missing.into_par_iter().map(|(at, k)| (at, options.triangle(k, &names[at], single))).collect();
-        for (at, built) in dense {
-            self.place(first + at, built?);
-        }
-        Ok(())
+            missing.into_par_iter().map(|(t, k)| (t, options.triangle(k, &names[t], single))).collect();
+        dense.into_iter().try_for_each(|(t, built)| built.map(|built| self.place(t, built)))
     }
 }
 
-/// What reading kernels has shown, by kernel.
-#[derive(Clone, Copy)]
-struct Seen {
-    /// The largest absolute entry.
-    largest: [f64; MOST],
-    /// How far apart the two sides of the diagonal are.
-    apart: [f64; MOST],
-    /// Not a number where an entry was not, or was infinite.
-    finite: [f64; MOST],
+/// One kernel of a stack.
+struct Ready<'a> {
+    stack: Stack<'a>,
+    t: usize,
 }
 
-impl Seen {
-    const NOTHING: Self = Self { largest: [0.0; MOST], apart: [0.0; MOST], finite: [0.0; MOST] };
-
-    fn with(mut self, other: Self) -> Self {
-        for k in 0..MOST {
-            self.largest[k] = larger(self.largest[k], other.largest[k]);
-            self.apart[k] = larger(self.apart[k], other.apart[k]);
-            self.finite[k] += other.finite[k];
-        }
-        self
+impl Raw for Ready<'_> {
+    fn diagonal(&self) -> Vec<f64> {
+        (0..self.stack.rows).map(|i| self.stack.cell(i, i)[self.t]).collect()
     }
 
-    /// Could kernel k fail [`check::symmetric`]?
-    fn doubtful(&self, k: usize) -> bool {
-        self.finite[k].is_nan() || self.apart[k] > check::APART * self.largest[k]
-    }
-}
-
-/// Some kernels as lower triangles, in memory that is used again.
-#[derive(Default)]
-struct Batch {
-    triangles: Vec<Packed<f64>>,
-    /// A vector v with no structure.
-    probe: Vec<f64>,
-    /// T v for every triangle T, a row per sample.
-    images: Vec<f64>,
-}
-
-impl Batch {
-    /// In one pass over the numbers; what is not finite or not symmetric is refused.
-    fn read(&mut self, stack: &Stack<'_>, range: Range<usize>, names: &[String]) -> Result<()> {
-        let (n, count, first) = (stack.rows, range.len(), range.start);
-        self.probe = check::probe(n);
-        self.triangles.resize_with(count, Packed::default);
-        self.triangles.iter_mut().filter(|k| k.n() != n).for_each(|k| *k = Packed::zeros(n));
-        self.images.resize(n * count, 0.0);
-        let (nothing, probe) = (|| (Seen::NOTHING, Vec::new()), &self.probe);
-        let rows = Packed::rows_of(&mut self.triangles).into_par_iter().zip(self.images.par_chunks_mut(count));
-        let seen = rows.enumerate().fold(nothing, |(seen, cells), (i, (rows, image))| {
-            wide(Turn { stack: *stack, i, first, rows, probe, image, seen, cells })
-        });
-        let seen = seen.map(|(seen, _)| seen).reduce(|| Seen::NOTHING, Seen::with);
-        range
-            .filter(|t| seen.doubtful(t - first))
-            .try_for_each(|t| check::symmetric(&stack.kernel(t), &names[t - first]).map(|_| ()))
-    }
-
-    /// T v for the triangle at a place.
-    fn image(&self, at: usize) -> Vec<f64> {
-        self.images[at..].iter().step_by(self.triangles.len()).copied().collect()
+    fn head_of_column(&self, j: usize, out: &mut [f64]) {
+        // Symmetric: a row is a column.
+        let row = self.stack.data[j * self.stack.cols * self.stack.terms + self.t..].iter().step_by(self.stack.terms);
+        out.iter_mut().zip(row).for_each(|(o, x)| *o = *x);
     }
 }
 
 impl Stack<'_> {
-    /// Entry (i, j) of some kernels.
-    #[inline(always)]
-    fn cell(&self, i: usize, j: usize, first: usize, count: usize) -> &[f64] {
-        &self.data[(i * self.cols + j) * self.terms + first..][..count]
+    /// Entry (i, j) of all kernels.
+    fn cell(&self, i: usize, j: usize) -> &[f64] {
+        &self.data[(i * self.cols + j) * self.terms..][..self.terms]
+    }
+
+    /// Entries (i, j) and those right of it, of all kernels.
+    fn cells(&self, i: usize, j: usize) -> &[f64] {
+        &self.data[(i * self.cols + j) * self.terms..]
     }
 
     /// Kernel t, both triangles.
     fn kernel(&self, t: usize) -> Matrix {
         Matrix::from_parts(self.rows, self.cols, self.data[t..].iter().step_by(self.terms).copied().collect())
     }
-}
 
-/// Row i of the triangles of some kernels, `first` the first of them, checked against column i, and its product with v.
-struct Turn<'a> {
-    stack: Stack<'a>,
-    i: usize,
-    first: usize,
-    rows: Vec<&'a mut [f64]>,
-    probe: &'a [f64],
-    image: &'a mut [f64],
-    seen: Seen,
-    /// Room for the row, cell after cell.
-    cells: Vec<f64>,
-}
+    /// The lower triangles of some kernels.
+    fn triangles(&self, kernels: &[usize]) -> Vec<Packed<f64>> {
+        Packed::several(self.rows, kernels.len(), |i, rows| {
+            for j in 0..=i {
+                let cell = self.cell(i, j);
+                rows.iter_mut().zip(kernels).for_each(|(row, &t)| row[j] = cell[t]);
+            }
+        })
+    }
 
-impl Wide for Turn<'_> {
-    type Out = (Seen, Vec<f64>);
-
-    #[inline(always)]
-    fn run(mut self) -> Self::Out {
-        let (i, count) = (self.i, self.rows.len());
-        let (width, length) = (count.next_multiple_of(LINE), (i + 1).next_multiple_of(LINE));
-        self.cells.resize(length * width, 0.0);
-        let (mut other, mut image) = ([0.0; LINE * MOST], [0.0; MOST]);
-        for left in (0..length).step_by(LINE) {
-            // Copied first: plain copies wait for memory together.
-            for c in 0..LINE {
-                let (own, other) = (&mut self.cells[(left + c) * width..][..width], &mut other[c * width..][..width]);
-                if left + c <= i {
-                    own[..count].copy_from_slice(self.stack.cell(i, left + c, self.first, count));
-                    other[..count].copy_from_slice(self.stack.cell(left + c, i, self.first, count));
-                } else {
-                    own.fill(0.0);
-                    other.fill(0.0);
+    /// One pass over all numbers: what it shows, and T v for the triangle T of every kernel, a row per sample.
+    fn look(&self, probe: &[f64]) -> (Seen, Vec<f64>) {
+        let terms = self.terms;
+        let mut images = vec![0.0; self.rows * terms];
+        let blocks = images.par_chunks_mut(ROWS * terms).enumerate();
+        let seen = blocks.fold(
+            || Seen::nothing(terms),
+            |mut seen, (b, images)| {
+                let (first, last) = (ROWS * b, ROWS * b + images.len() / terms);
+                // Cells below and right of the diagonal block come four by four.
+                let square = if last - first == ROWS { first } else { 0 };
+                for j in 0..square {
+                    let own = [0, 1, 2, 3].map(|r| self.cell(first + r, j));
+                    wide(Look { own, other: self.cells(j, first), v: probe[j], seen: &mut seen, images });
                 }
-            }
-            let own = &self.cells[left * width..];
-            for at in (0..count).step_by(LINE) {
-                self.seen.tile(own, &other, width, at);
-            }
-            for (v, own) in self.probe[left..].iter().take(LINE).zip(own.chunks_exact(width)) {
-                for (sum, x) in image.iter_mut().zip(own) {
-                    *sum += v * x;
-                }
-            }
-        }
-        self.image.copy_from_slice(&image[..count]);
-        // Kernel after kernel, so that what is written is contiguous.
-        for at in (0..count).step_by(LINE) {
-            for left in (0..length).step_by(LINE) {
-                let tile = &self.cells[left * width + at..];
-                for k in 0..LINE.min(count - at) {
-                    let row = &mut self.rows[at + k][left..];
-                    match row.first_chunk_mut::<LINE>() {
-                        Some(line) => turn(&tile[k..], width, line),
-                        None => turn(&tile[k..], width, row),
+                for (i, image) in (first..last).zip(images.chunks_exact_mut(terms)) {
+                    for j in square..=i {
+                        let (own, other) = ([self.cell(i, j)], self.cells(j, i));
+                        wide(Look { own, other, v: probe[j], seen: &mut seen, images: image });
                     }
                 }
-            }
-        }
-        (self.seen, self.cells)
+                seen
+            },
+        );
+        let seen = seen.reduce(|| Seen::nothing(terms), Seen::with);
+        (seen, images)
     }
+}
+
+/// What reading kernels has shown, by kernel.
+struct Seen {
+    /// The largest absolute entry.
+    largest: Vec<f64>,
+    /// How far apart the two sides of the diagonal are.
+    apart: Vec<f64>,
+    /// A sum that is finite where all entries are.
+    sum: Vec<f64>,
 }
 
 impl Seen {
-    /// Notes a line of cells of a line of kernels, from both sides of the diagonal, cells `width` apart.
+    fn nothing(terms: usize) -> Self {
+        Self { largest: vec![0.0; terms], apart: vec![0.0; terms], sum: vec![0.0; terms] }
+    }
+
+    fn with(mut self, other: Self) -> Self {
+        self.largest.iter_mut().zip(&other.largest).for_each(|(x, y)| *x = larger(*x, *y));
+        self.apart.iter_mut().zip(&other.apart).for_each(|(x, y)| *x = larger(*x, *y));
+        self.sum.iter_mut().zip(&other.sum).for_each(|(x, y)| *x += y);
+        self
+    }
+
+    /// Could kernel t fail [`check::symmetric`]?
+    fn doubtful(&self, t: usize) -> bool {
+        !self.sum[t].is_finite() || self.apart[t] > check::APART * self.largest[t]
+    }
+}
+
+/// Entries of all kernels in some rows and one column, those on the other side of the diagonal, and what they add to the images.
+struct Look<'a, const R: usize> {
+    own: [&'a [f64]; R],
+    other: &'a [f64],
+    v: f64,
+    seen: &'a mut Seen,
+    images: &'a mut [f64],
+}
+
+impl<const R: usize> Wide for Look<'_, R> {
+    type Out = ();
+
     #[inline(always)]
-    fn tile(&mut self, own: &[f64], other: &[f64], width: usize, at: usize) {
-        let (mut largest, mut apart, mut finite) = ([0.0f64; LINE], [0.0f64; LINE], [0.0; LINE]);
-        for c in 0..LINE {
-            let (own, other) = (&own[c * width + at..][..LINE], &other[c * width + at..][..LINE]);
-            for k in 0..LINE {
-                largest[k] = larger(larger(own[k].abs(), other[k].abs()), largest[k]);
-                apart[k] = larger((own[k] - other[k]).abs(), apart[k]);
-                finite[k] += (own[k] - other[k]) * 0.0;
-            }
+    fn run(mut self) {
+        let terms = self.own[0].len();
+        let whole = terms / LINE * LINE;
+        for t in (0..whole).step_by(LINE) {
+            self.line::<LINE>(terms, t);
         }
-        for k in 0..LINE {
-            self.largest[at + k] = larger(largest[k], self.largest[at + k]);
-            self.apart[at + k] = larger(apart[k], self.apart[at + k]);
-            self.finite[at + k] += finite[k];
+        for t in whole..terms {
+            self.line::<1>(terms, t);
         }
     }
 }
 
-/// Every `width`-th number, as many as there is room for.
-#[inline(always)]
-fn turn(cells: &[f64], width: usize, line: &mut [f64]) {
-    for c in 0..line.len().min(LINE) {
-        line[c] = cells[c * width];
+impl<const R: usize> Look<'_, R> {
+    /// Of so many kernels from t on.
+    #[inline(always)]
+    fn line<const N: usize>(&mut self, terms: usize, t: usize) {
+        let load = |numbers: &[f64], at: usize| -> [f64; N] { std::array::from_fn(|k| numbers[at..at + N][k]) };
+        let (mut largest, mut apart, mut sum) =
+            (load(&self.seen.largest, t), load(&self.seen.apart, t), load(&self.seen.sum, t));
+        for r in 0..R {
+            let (own, other, mut image) =
+                (load(self.own[r], t), load(self.other, r * terms + t), load(self.images, r * terms + t));
+            for k in 0..N {
+                let differ = own[k] - other[k];
+                largest[k] = larger(own[k].abs(), largest[k]);
+                apart[k] = larger(differ.abs(), apart[k]);
+                sum[k] += differ;
+                image[k] += self.v * own[k];
+            }
+            self.images[r * terms + t..][..N].copy_from_slice(&image);
+        }
+        self.seen.largest[t..t + N].copy_from_slice(&largest);
+        self.seen.apart[t..t + N].copy_from_slice(&apart);
+        self.seen.sum[t..t + N].copy_from_slice(&sum);
     }
 }
 

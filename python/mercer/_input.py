@@ -91,7 +91,8 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomp
     X = _grouped(X)
     rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
-        X, y = validate_data(estimator, X, y, **rules, **_STACK)
+        # Whether all numbers are finite is seen when they are read.
+        X, y = validate_data(estimator, X, y, **rules, **_STACK, ensure_all_finite=False)
         X = stack(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed kernels must be square, shape (n, n) or (n, n, M), got {X.shape}")

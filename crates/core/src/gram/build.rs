@@ -120,10 +120,10 @@ impl BuildOptions {
         if !self.may_factor() {
             return Ok(None);
         }
-        if self.storage == Storage::Auto && !raw.promises(self.rank_limit(raw.diagonal().len()).max_rank) {
+        let (roots, diagonal) = self.sphere(raw, name)?;
+        if self.storage == Storage::Auto && !raw.promises(self.rank_limit(diagonal.len()).max_rank) {
             return Ok(None);
         }
-        let (roots, diagonal) = self.sphere(raw, name)?;
         let wrapped = OnSphere { raw, roots: &roots };
         let raw = if roots.is_empty() { raw } else { &wrapped };
         let limit = self.rank_limit(diagonal.len());
@@ -171,8 +171,8 @@ impl BuildOptions {
             other => Normalizer::fit(other, name, diagonal, || factor.row_sums())?,
         };
         match &normalizer {
+            Normalizer::Spherical | Normalizer::Scale { divisor: 1.0 } => {}
             Normalizer::Scale { divisor } => factor.scale(*divisor),
-            Normalizer::Spherical => {}
             Normalizer::Center { .. } => factor.center(),
         }
         Ok(Built { term: Stored::Factor(factor), normalizer, roots, error })

@@ -54,7 +54,7 @@ impl Pivoted {
             // A pivot row has no residual: exact zeros keep L_PP triangular.
             pivots.iter().for_each(|&p: &usize| next[p] = 0.0);
             (next[best], rest[best]) = (0.0, 0.0);
-            (left, most) = wide(Reduce { next: &mut *next, rest: &mut rest, root });
+            (left, most) = wide(Reduce { next: &mut *next, rest: &mut rest, inverse: 1.0 / root });
             next[best] = root;
             pivots.push(best);
         }
@@ -62,11 +62,11 @@ impl Pivoted {
     }
 }
 
-/// Divides a column by the root of its pivot and takes its squares from the diagonal; the sum of what is left of that, and the largest.
+/// Multiplies a column by the inverse root of its pivot and takes its squares from the diagonal; the sum of what is left of that, and the largest.
 struct Reduce<'a> {
     next: &'a mut [f64],
     rest: &'a mut [f64],
-    root: f64,
+    inverse: f64,
 }
 
 const LANES: usize = 8;
@@ -78,7 +78,7 @@ impl Wide for Reduce<'_> {
     fn run(self) -> (f64, f64) {
         let (mut sums, mut most) = ([0.0; LANES], [0.0f64; LANES]);
         let one = |x: &mut f64, d: &mut f64, sum: &mut f64, most: &mut f64| {
-            *x /= self.root;
+            *x *= self.inverse;
             let left = *d - *x * *x;
             *d = if left > 0.0 { left } else { 0.0 };
             *sum += *d;

@@ -122,15 +122,9 @@ impl Frame {
         self.turned.get_or_init(|| self.turned().iter().map(|&x| x as f32).collect())
     }
 
-    /// So many first columns hold all of the square of B but a share.
-    pub(super) fn head(&self, share: f64) -> usize {
-        let squares = self.squares();
-        let mut rest = share * squares.iter().sum::<f64>();
-        let small = squares.iter().rev().take_while(|s| {
-            rest -= **s;
-            rest >= 0.0
-        });
-        squares.len() - small.count()
+    /// So many first columns hold all that have a square of `least` or more.
+    pub(super) fn head(&self, least: f64) -> usize {
+        self.squares().iter().rposition(|s| *s >= least).map_or(0, |last| last + 1)
     }
 
     /// ‖column‖² of every column.

@@ -24,6 +24,8 @@ const TALL: usize = 256;
 const BLOCK: usize = 8192;
 /// Bases whose products are summed on their own.
 const TOGETHER: usize = 32;
+/// Terms that one task prepares at least.
+const MANY: usize = 8;
 
 /// Terms by their basis, in the order of first appearance.
 pub(super) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
@@ -76,6 +78,14 @@ impl Inside {
         }
     }
 
+    /// Weight and squares of the columns of the only term.
+    fn squares<'a>(&self, basis: &'a Frame) -> Option<(f64, &'a [f64])> {
+        match self {
+            Self::Multiple(weight, columns) => Some((*weight, &basis.squares()[..*columns])),
+            _ => None,
+        }
+    }
+
     /// W u.
     fn times(&self, mut u: Vec<f64>) -> Vec<f64> {
         match self {
@@ -89,13 +99,12 @@ impl Inside {
         }
     }
 
-    /// The same as a root with few rows, or in few columns, a share of the trace left out.
-    pub(super) fn thinner(&self, basis: &Frame, share: f64) -> Self {
+    /// The same as a root with few rows, a share of the trace left out.
+    fn thinner(&self, share: f64) -> Self {
         match self {
-            Self::Multiple(weight, columns) => Self::Multiple(*weight, basis.head(share).min(*columns)),
             Self::Square(w) => Self::Root(root_to(w, share)),
             Self::Root(s) if share > EXACT => Self::Root(root_to(&mirrored(s.transposed().outer()), share)),
-            Self::Root(_) => self.clone(),
+            Self::Root(_) | Self::Multiple(..) => self.clone(),
         }
     }
 }
@@ -152,7 +161,7 @@ impl LowRank {
     /// Of at least one term.
     pub fn new(active: &[(f64, &Factor)]) -> Self {
         let part = |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), Inside::new(group));
-        Self { parts: by_basis(active).iter().map(part).collect() }
+        Self { parts: by_basis(active).par_iter().with_min_len(MANY).map(part).collect() }
     }
 
     /// [`LowRank::rank`] of the same terms, with nothing summed.
@@ -213,8 +222,17 @@ impl LowRank {
         let traces: Vec<f64> = self.parts.iter().map(|(basis, inside)| inside.trace(basis)).collect();
         let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
         let share = |trace: f64| if tolerance > EXACT { allowed / trace.max(f64::MIN_POSITIVE) } else { EXACT };
-        let parts = self.parts.iter().zip(&traces);
-        Self { parts: parts.map(|((b, inside), t)| (Arc::clone(b), inside.thinner(b, share(*t)))).collect() }
+        // Terms with columns of their own leave out those that count least in all of them.
+        let alone: Vec<(f64, &[f64])> = self.parts.iter().filter_map(|(b, inside)| inside.squares(b)).collect();
+        let least = if tolerance > EXACT { least_of(&alone, allowed * alone.len() as f64) } else { 0.0 };
+        let thinner = |((basis, inside), trace): (&(Arc<Frame>, Inside), &f64)| {
+            let inside = match inside {
+                Inside::Multiple(weight, columns) => Inside::Multiple(*weight, basis.head(least / weight).min(*columns)),
+                other => other.thinner(share(*trace)),
+            };
+            (Arc::clone(basis), inside)
+        };
+        Self { parts: self.parts.par_iter().with_min_len(MANY).zip(&traces).map(thinner).collect() }
     }
 
     /// F with F Fᵀ = K.
@@ -317,6 +335,21 @@ pub(super) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
         }
     });
     out
+}
+
+/// A weighted square such that those of all columns below it add up to no more than `allowed`, nearly the largest.
+fn least_of(columns: &[(f64, &[f64])], allowed: f64) -> f64 {
+    // By exponent and two bits more.
+    let mut sums = vec![0.0; 1 << 13];
+    for (weight, squares) in columns {
+        squares.iter().for_each(|s| sums[((weight * s).to_bits() >> 50) as usize] += weight * s);
+    }
+    let mut left = allowed;
+    let fits = |sum: &f64| {
+        left -= sum;
+        left < 0.0
+    };
+    sums.iter().position(fits).map_or(f64::INFINITY, |at| f64::from_bits((at as u64) << 50))
 }
 
 /// Tolerance at which nothing is left out.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{
     Factor, Frame, Gram, Square,
     packed::Cell,
-    panel::{Inside, by_basis},
+    panel::{Inside, LowRank, by_basis},
 };
 use crate::linalg::{Strided, gemm, gemm_single};
 
@@ -108,15 +108,10 @@ pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     let allowed = 0.5 * share * traces.iter().sum::<f64>();
     let least = allowed / traces.len().max(1) as f64;
     let kept: Vec<(f64, &Factor)> = active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
-    let groups = by_basis(&kept);
-    let left_out = allowed / groups.len().max(1) as f64;
-    let thinned = |group: &Vec<(f64, &Factor)>| {
-        let (basis, inside) = (group[0].1.basis(), Inside::new(group));
-        inside.thinner(basis, left_out / inside.trace(basis))
-    };
-    let thin: Vec<Inside> = groups.par_iter().map(thinned).collect();
-    let parts: Vec<(&Frame, &Inside)> = groups.iter().map(|g| &**g[0].1.basis()).zip(&thin).collect();
-    add_all::<f32, f64>(&parts, out);
+    if !kept.is_empty() {
+        let sum = LowRank::new(&kept);
+        add_all::<f32, f64>(&sum.thinner(allowed / sum.trace()).pieces(), out);
+    }
 }
 
 /// out += Σ B W Bᵀ on the lower triangle.

@@ -50,6 +50,8 @@ const MAX_STEPS: usize = 80;
 /// grows with the rows.
 const ROUGH: f64 = 1e-2;
 const ROUGH_TRACE: f64 = 5.0;
+/// The same where the kernel is a matrix: each step sums it anew, and the first few need not be exact.
+const ROUGH_MATRIX: f64 = 0.2;
 /// Less is left out where the products of pairs add up to less than this share of the gap: the rest of it is due to what is left out.
 const BEHIND: f64 = 0.3;
 /// By this factor.
@@ -79,9 +81,9 @@ fn possible(problem: &Problem<'_>) -> bool {
         && (small || (terms < n && factors(problem.grams).is_some()))
 }
 
-/// Share of the trace that the first F leaves out.
-fn rough(n: usize) -> f64 {
-    ROUGH.min(ROUGH_TRACE / n as f64)
+/// Share of the trace that the first F leaves out, or the first matrix.
+fn rough(n: usize, thin: bool) -> f64 {
+    if thin { ROUGH.min(ROUGH_TRACE / n as f64) } else { ROUGH_MATRIX }
 }
 
 /// All terms as factors.
@@ -101,7 +103,7 @@ fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     if set.selects() && one_set && terms >= n && n * n * terms <= MANY_KERNELS {
         return true;
     }
-    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(rough(n)).rank() + terms);
+    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(rough(n, true)).rank() + terms);
     problem.machine.solves_in_bases(n) && columns().is_some_and(|c| 2 * c < n)
 }
 
@@ -290,7 +292,8 @@ impl<'a> Joint<'a> {
         let problem = run.problem;
         let task = &problem.parts[0].task;
         let thin = thin(problem.grams);
-        let (mut tolerance, mut last, mut slow) = (rough(task.y.len()), f64::INFINITY, 0);
+        let first = rough(task.y.len(), thin.is_some());
+        let (mut tolerance, mut last, mut slow) = (first, f64::INFINITY, 0);
         for _ in 0..MAX_STEPS {
             let point = self.point(run, set, self.theta.clone());
             run.keep(&point);
@@ -321,7 +324,7 @@ impl<'a> Joint<'a> {
                 None => Kernel::Whole(problem.grams.combine_rough(&self.theta, tolerance)),
             };
             self.step(task, set, kernel);
-            self.look(problem.grams, task, thin.is_some() || tolerance < rough(task.y.len()));
+            self.look(problem.grams, task, thin.is_some() || tolerance < FINER * first);
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ use mercer::{
     trace::Silent,
 };
 
+/// Times that terms are stored, at most.
+const MOST: usize = 21;
+
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |k: usize, default: f64| args.get(k).and_then(|s| s.parse().ok()).unwrap_or(default);
@@ -58,7 +61,7 @@ fn run(folder: &Path, method: &str, repeats: usize, c: f64) -> Result<()> {
     let classes = vec!["-1".to_string(), "1".to_string()];
     let target = Target::Classes { names: classes, labels: y.iter().map(|&y| usize::from(y > 0.0)).collect() };
     let stack = Stack { rows: n, cols: n, terms, data: &data };
-    let (seconds, prepared) = timed(repeats, || Prepared::from_stack(stack, &target, None, &spec))?;
+    let (seconds, prepared) = timed(repeats.min(MOST), || Prepared::from_stack(stack, &target, None, &spec))?;
     println!("terms stored in {seconds:.4} s: {}", prepared.grams().describe());
     let (seconds, fit) = timed(repeats, || prepared.fit(&spec, &mut Silent))?;
     println!("{} samples, {method}: {seconds:.4} s, {:?}", prepared.grams().n_samples(), fit.certificate());

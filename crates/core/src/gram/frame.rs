@@ -34,7 +34,11 @@ impl PartialEq for Frame {
 impl Frame {
     /// From a row per sample.
     pub fn new(rows: Matrix) -> Self {
-        if rows.rows() < FEW_ROWS { Self::of(Numbers::Columns(rows.transposed())) } else { Self::of(Numbers::Rows(rows)) }
+        if rows.rows() < FEW_ROWS {
+            Self::of(Numbers::Columns(rows.transposed()))
+        } else {
+            Self::of(Numbers::Rows(rows))
+        }
     }
 
     /// From a row per column.

@@ -144,7 +144,12 @@ impl<'a> Group<'a> {
         let (depth, n) = (self.basis.cols(), self.basis.n());
         let coords: Vec<f32> = self.coords.data().iter().map(|&x| x as f32).collect();
         let mut out = vec![0.0; n * self.terms.len()];
-        gemm_single((self.terms.len(), depth, n), (&coords, depth, 1), (self.basis.turned_single(), n, 1), (&mut out, n));
+        gemm_single(
+            (self.terms.len(), depth, n),
+            (&coords, depth, 1),
+            (self.basis.turned_single(), n, 1),
+            (&mut out, n),
+        );
         out
     }
 }

@@ -227,7 +227,9 @@ impl LowRank {
         let least = if tolerance > EXACT { least_of(&alone, allowed * alone.len() as f64) } else { 0.0 };
         let thinner = |((basis, inside), trace): (&(Arc<Frame>, Inside), &f64)| {
             let inside = match inside {
-                Inside::Multiple(weight, columns) => Inside::Multiple(*weight, basis.head(least / weight).min(*columns)),
+                Inside::Multiple(weight, columns) => {
+                    Inside::Multiple(*weight, basis.head(least / weight).min(*columns))
+                }
                 other => other.thinner(share(*trace)),
             };
             (Arc::clone(basis), inside)

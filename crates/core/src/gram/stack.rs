@@ -49,7 +49,8 @@ impl GramSet {
         let factor = |t: usize| {
             let found = options.factor(&Ready { stack, t }, &names[t]);
             let image = || images[t..].iter().step_by(terms).copied().collect();
-            let like = |built: &Built| matches!(&built.term, Stored::Factor(f) if check::is_like_factor(image(), &probe, f));
+            let like =
+                |built: &Built| matches!(&built.term, Stored::Factor(f) if check::is_like_factor(image(), &probe, f));
             let sure = scaled && matches!(&found, Ok(Some(built)) if like(built));
             (found, sure)
         };

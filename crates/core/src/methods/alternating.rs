@@ -4,18 +4,30 @@
 //! In: terms K_1..K_M, a task, Θ.   Out: θ, a, b and a certified gap.   Paper: [Kloft2011]; page docs/methods/lp.md.
 
 use super::evaluate::{Memory, Point, Problem, Run, active};
-use crate::{Result, model::Fit, trace::Observer, weights::WeightSet};
+use crate::{
+    Result,
+    linalg::{Cholesky, Matrix},
+    model::Fit,
+    trace::Observer,
+    weights::WeightSet,
+};
 
 /// Weights below this fraction of the largest no longer count.
 const ZERO: f64 = 1e-12;
 /// Long steps that may fail before none is tried any more.
 const CHANCES: usize = 3;
+/// Ways remembered.
+const MEMORY: usize = 3;
+/// A weight grows or shrinks by exp of this at most.
+const FURTHEST: f64 = 4.0;
+/// A little of each square, where ways are alike.
+const RIDGE: f64 = 1e-9;
 
 /// Minimises over `set` by alternation, starting from what `memory` holds and leaving there what it found.
 ///
 /// `accelerate` (for sets whose answers are not zero): the fixed point is also that of the answer r = argmax over Θ of ⟨s, θ⟩ to the dual
-/// vector, and on the ℓp ball the closed form is the damped step θ^{1−ω} r^ω with ω = (p−1)/(p+1). Once two machines tell how r moves with
-/// θ, ω is the one that would end there. A step that does not lower the objective is taken back.
+/// vector, and on the ℓp ball the closed form is the damped step θ^{1−ω} r^ω with ω = (p−1)/(p+1). [`Course::next`] steps further, and learns
+/// from how r moved with θ. A step that does not lower the objective is taken back.
 pub fn fit(
     problem: &Problem<'_>,
     set: &dyn WeightSet,
@@ -30,7 +42,7 @@ pub fn fit(
     let mut theta = remembered.unwrap_or_else(|| set.start(problem.grams.n_terms()));
     set.tighten(&mut theta);
     let mut chances = if accelerate { CHANCES } else { 0 };
-    let mut history: Option<(Vec<f64>, Vec<f64>)> = None;
+    let mut course = Course::default();
     let mut base: Option<Point> = None;
     loop {
         let mut point = run.visit(theta, duals.as_deref())?;
@@ -42,19 +54,65 @@ pub fn fit(
             return run.finish();
         }
         duals = Some(point.duals());
-        if let Some(before) = base.take().filter(|before| before.primal <= point.primal) {
-            (point, history, chances) = (before, None, chances - 1);
-        }
         theta = closed_form(set, &point);
-        if chances > 0 {
-            let answer = set.support_point(&point.slope);
-            let now = (point.theta.clone(), answer);
-            if let Some(omega) = history.as_ref().and_then(|before| secant(before, &now, &point.slope)) {
-                theta = between(set, &now, omega);
-                base = Some(point);
-            }
-            history = Some(now);
+        if let Some(before) = base.take().filter(|before| before.primal <= point.primal) {
+            point = before;
+            (theta, course, chances) = (closed_form(set, &point), Course::default(), chances - 1);
+        } else if chances > 0 {
+            theta = course.next(set, &point, &theta);
+            base = Some(point);
         }
+    }
+}
+
+/// Where weights were and where their answers lay, in logarithms: x = log θ and F = log r − x.
+#[derive(Default)]
+struct Course {
+    last: Vec<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Course {
+    /// Anderson's step: where F would vanish if it were linear in x along the ways gone so far, and ω F of what remains. The first ω is the
+    /// root of that of the closed form. Terms are weighted by what they contribute, θ_m s_m.
+    fn next(&mut self, set: &dyn WeightSet, point: &Point, closed: &[f64]) -> Vec<f64> {
+        let answer = set.support_point(&point.slope);
+        let x: Vec<f64> = point.theta.iter().map(|t| t.ln()).collect();
+        let f: Vec<f64> = answer.iter().zip(&x).map(|(r, x)| r.ln() - x).collect();
+        // A weight of zero takes its answer.
+        let weight = |m: usize| if f[m].is_finite() { point.theta[m] * point.slope[m] } else { 0.0 };
+        let weights: Vec<f64> = (0..x.len()).map(weight).collect();
+        let inner = |a: &dyn Fn(usize) -> f64, b: &dyn Fn(usize) -> f64| -> f64 {
+            (0..x.len()).filter(|&m| weights[m] > 0.0).map(|m| weights[m] * a(m) * b(m)).sum()
+        };
+        let short = inner(&|m| closed[m].ln() - x[m], &|m| f[m]) / inner(&|m| f[m], &|m| f[m]);
+        let omega = short.clamp(0.0, 1.0).sqrt();
+        let ways = self.last.len();
+        let mut square = Matrix::zeros(ways, ways);
+        let mut share: Vec<f64> = self.last.iter().map(|(_, g)| inner(&|m| f[m] - g[m], &|m| f[m])).collect();
+        for (j, (_, g)) in self.last.iter().enumerate() {
+            let row = self.last.iter().map(|(_, h)| inner(&|m| f[m] - g[m], &|m| f[m] - h[m]));
+            square.row_mut(j).iter_mut().zip(row).for_each(|(s, value)| *s = value);
+            square[(j, j)] *= 1.0 + RIDGE;
+        }
+        match Cholesky::new(square, "ways gone") {
+            Ok(factored) => factored.solve(&mut share),
+            Err(_) => share.fill(0.0),
+        }
+        let step = |m: usize| {
+            let gone = self.last.iter().zip(&share);
+            let (dx, df) =
+                gone.fold((0.0, 0.0), |(dx, df), ((y, g), s)| (dx + s * (x[m] - y[m]), df + s * (f[m] - g[m])));
+            omega * (f[m] - df) - dx
+        };
+        let moved =
+            |m: usize| if f[m].is_finite() { (x[m] + step(m).clamp(-FURTHEST, FURTHEST)).exp() } else { answer[m] };
+        let mut out: Vec<f64> = (0..x.len()).map(moved).collect();
+        set.tighten(&mut out);
+        if self.last.len() == MEMORY {
+            self.last.remove(0);
+        }
+        self.last.push((x, f));
+        out
     }
 }
 
@@ -64,26 +122,4 @@ fn closed_form(set: &dyn WeightSet, point: &Point) -> Vec<f64> {
     let largest = theta.iter().copied().fold(0.0, f64::max);
     theta.iter_mut().for_each(|t| *t = if *t <= ZERO * largest { 0.0 } else { *t });
     theta
-}
-
-/// θ^{1−ω} r^ω on the boundary; a weight that was zero takes its answer.
-fn between(set: &dyn WeightSet, (theta, answer): &(Vec<f64>, Vec<f64>), omega: f64) -> Vec<f64> {
-    let mean = |t: f64, r: f64| if t > 0.0 { t.powf(1.0 - omega) * r.powf(omega) } else { r };
-    let mut out: Vec<f64> = theta.iter().zip(answer).map(|(&t, &r)| mean(t, r)).collect();
-    set.tighten(&mut out);
-    out
-}
-
-/// With x = log θ and F = log r − x, the ω for which ω ΔF is nearest to −Δx, terms weighted by what they contribute, θ_m s_m.
-fn secant(before: &(Vec<f64>, Vec<f64>), now: &(Vec<f64>, Vec<f64>), slope: &[f64]) -> Option<f64> {
-    let (mut along, mut square) = (0.0, 0.0);
-    for m in 0..slope.len() {
-        let dx = (now.0[m] / before.0[m]).ln();
-        let df = (now.1[m] / before.1[m]).ln() - dx;
-        if dx.is_finite() && df.is_finite() {
-            along -= now.0[m] * slope[m] * dx * df;
-            square += now.0[m] * slope[m] * df * df;
-        }
-    }
-    (along > 0.0).then(|| (along / square).min(1.5))
 }

@@ -103,7 +103,8 @@ fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     if set.selects() && one_set && terms >= n && n * n * terms <= MANY_KERNELS {
         return true;
     }
-    let columns = || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(rough(n, true)).rank() + terms);
+    let columns =
+        || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(rough(n, true)).rank() + terms);
     problem.machine.solves_in_bases(n) && columns().is_some_and(|c| 2 * c < n)
 }
 

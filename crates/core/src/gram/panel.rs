@@ -344,7 +344,7 @@ fn least_of(columns: &[(f64, &[f64])], allowed: f64) -> f64 {
     // By exponent and two bits more.
     let mut sums = vec![0.0; 1 << 13];
     for (weight, squares) in columns {
-        squares.iter().for_each(|s| sums[((weight * s).to_bits() >> 50) as usize] += weight * s);
+        squares.iter().for_each(|s| sums[((weight * s).to_bits() >> 50 & 0x1fff) as usize] += weight * s);
     }
     let mut left = allowed;
     let fits = |sum: &f64| {

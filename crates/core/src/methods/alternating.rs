@@ -78,14 +78,13 @@ impl Course {
         let answer = set.support_point(&point.slope);
         let x: Vec<f64> = point.theta.iter().map(|t| t.ln()).collect();
         let f: Vec<f64> = answer.iter().zip(&x).map(|(r, x)| r.ln() - x).collect();
-        // A weight of zero takes its answer.
-        let weight = |m: usize| if f[m].is_finite() { point.theta[m] * point.slope[m] } else { 0.0 };
-        let weights: Vec<f64> = (0..x.len()).map(weight).collect();
+        // Terms without weight, now or then, tell nothing.
         let inner = |a: &dyn Fn(usize) -> f64, b: &dyn Fn(usize) -> f64| -> f64 {
-            (0..x.len()).filter(|&m| weights[m] > 0.0).map(|m| weights[m] * a(m) * b(m)).sum()
+            let own = |m: usize| point.theta[m] * point.slope[m] * a(m) * b(m);
+            (0..x.len()).map(own).filter(|product| product.is_finite()).sum()
         };
         let short = inner(&|m| closed[m].ln() - x[m], &|m| f[m]) / inner(&|m| f[m], &|m| f[m]);
-        let omega = short.clamp(0.0, 1.0).sqrt();
+        let omega = if short.is_finite() { short.clamp(0.0, 1.0).sqrt() } else { 1.0 };
         let ways = self.last.len();
         let mut square = Matrix::zeros(ways, ways);
         let mut share: Vec<f64> = self.last.iter().map(|(_, g)| inner(&|m| f[m] - g[m], &|m| f[m])).collect();
@@ -104,9 +103,10 @@ impl Course {
                 gone.fold((0.0, 0.0), |(dx, df), ((y, g), s)| (dx + s * (x[m] - y[m]), df + s * (f[m] - g[m])));
             omega * (f[m] - df) - dx
         };
+        // A weight that is or was zero takes its answer.
         let moved =
-            |m: usize| if f[m].is_finite() { (x[m] + step(m).clamp(-FURTHEST, FURTHEST)).exp() } else { answer[m] };
-        let mut out: Vec<f64> = (0..x.len()).map(moved).collect();
+            |m: usize| Some((x[m] + step(m).clamp(-FURTHEST, FURTHEST)).exp()).filter(|t| t.is_finite() && *t > 0.0);
+        let mut out: Vec<f64> = (0..x.len()).map(|m| moved(m).unwrap_or(answer[m])).collect();
         set.tighten(&mut out);
         if self.last.len() == MEMORY {
             self.last.remove(0);

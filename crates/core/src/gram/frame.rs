@@ -1,6 +1,9 @@
 //! The columns of a basis: row after row where there are many rows, column after column where there are few.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
     Result,
@@ -13,13 +16,16 @@ pub(super) const FEW_ROWS: usize = 512;
 /// B, and what sums read of it.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    numbers: Numbers,
+    numbers: Arc<Numbers>,
+    /// Rows of the numbers count so many times, once where there is none.
+    scale: Option<Arc<Vec<f64>>>,
     turned: OnceLock<Vec<f32>>,
     squares: OnceLock<Vec<f64>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Numbers {
+    /// Has no scale.
     Rows(Matrix),
     /// A row per column of B.
     Columns(Matrix),
@@ -27,7 +33,7 @@ enum Numbers {
 
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
-        self.numbers == other.numbers
+        (&self.numbers, &self.scale) == (&other.numbers, &other.scale)
     }
 }
 
@@ -51,18 +57,18 @@ impl Frame {
     }
 
     fn of(numbers: Numbers) -> Self {
-        Self { numbers, turned: OnceLock::new(), squares: OnceLock::new() }
+        Self { numbers: Arc::new(numbers), scale: None, turned: OnceLock::new(), squares: OnceLock::new() }
     }
 
     fn numbers(&self) -> &Matrix {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(m) | Numbers::Columns(m) => m,
         }
     }
 
     /// n.
     pub fn n(&self) -> usize {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => rows.rows(),
             Numbers::Columns(columns) => columns.cols(),
         }
@@ -70,7 +76,7 @@ impl Frame {
 
     /// Columns.
     pub fn cols(&self) -> usize {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => rows.cols(),
             Numbers::Columns(columns) => columns.rows(),
         }
@@ -83,47 +89,78 @@ impl Frame {
 
     /// The same with its numbers in a file that is mapped.
     pub(super) fn to_file(&self) -> Result<Self> {
-        Ok(Self::of(match &self.numbers {
+        let numbers = match &*self.numbers {
             Numbers::Rows(rows) => Numbers::Rows(rows.to_file()?),
             Numbers::Columns(columns) => Numbers::Columns(columns.to_file()?),
-        }))
+        };
+        Ok(Self { scale: self.scale.clone(), ..Self::of(numbers) })
+    }
+
+    /// v, or s∘v.
+    fn scaled<'a>(&self, v: Cow<'a, [f64]>) -> Cow<'a, [f64]> {
+        match &self.scale {
+            None => v,
+            Some(s) => v.iter().zip(&**s).map(|(v, s)| v * s).collect(),
+        }
     }
 
     /// Row after row.
     pub fn rows(&self) -> Cow<'_, Matrix> {
-        match &self.numbers {
-            Numbers::Rows(rows) => Cow::Borrowed(rows),
-            Numbers::Columns(columns) => Cow::Owned(columns.transposed()),
+        match (&*self.numbers, &self.scale) {
+            (Numbers::Rows(rows), _) => Cow::Borrowed(rows),
+            (Numbers::Columns(columns), None) => Cow::Owned(columns.transposed()),
+            (Numbers::Columns(columns), Some(s)) => Cow::Owned(columns.transposed().scale_rows(s)),
         }
     }
 
     /// Row i.
     pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => Cow::Borrowed(rows.row(i)),
-            Numbers::Columns(columns) => Cow::Owned(columns.column(i)),
+            Numbers::Columns(columns) => {
+                let s = self.scale.as_ref().map_or(1.0, |s| s[i]);
+                (0..columns.rows()).map(|k| s * columns[(k, i)]).collect()
+            }
         }
     }
 
-    /// Column after column, where they lie so.
-    pub(super) fn columns(&self) -> Option<&Matrix> {
-        match &self.numbers {
-            Numbers::Rows(_) => None,
-            Numbers::Columns(columns) => Some(columns),
-        }
+    /// Does it lie column after column?
+    pub(super) fn in_columns(&self) -> bool {
+        matches!(*self.numbers, Numbers::Columns(_))
     }
 
     /// Column after column.
     pub(super) fn turned(&self) -> Cow<'_, [f64]> {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
-            Numbers::Columns(columns) => Cow::Borrowed(columns.data()),
+            Numbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
+            Numbers::Columns(columns) => {
+                (0..columns.rows()).flat_map(|k| self.scaled(Cow::Borrowed(columns.row(k))).into_owned()).collect()
+            }
         }
     }
 
     /// The same in single precision, made when first asked for.
     pub fn turned_single(&self) -> &[f32] {
         self.turned.get_or_init(|| self.turned().iter().map(|&x| x as f32).collect())
+    }
+
+    /// The first columns, as many as there is room for, times a number.
+    pub(super) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) {
+        match (&*self.numbers, &self.scale) {
+            (Numbers::Columns(columns), None) => {
+                out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
+            }
+            (Numbers::Columns(columns), Some(s)) => {
+                let s: Vec<f64> = s.iter().map(|s| factor * s).collect();
+                for (out, column) in out.chunks_exact_mut(s.len()).zip(columns.data().chunks_exact(s.len())) {
+                    out.iter_mut().zip(column).zip(&s).for_each(|((o, x), s)| *o = round(s * x));
+                }
+            }
+            (Numbers::Rows(_), _) => {
+                out.iter_mut().zip(&*self.turned()).for_each(|(o, x)| *o = round(factor * x));
+            }
+        }
     }
 
     /// So many first columns hold all that have a square of `least` or more.
@@ -133,19 +170,22 @@ impl Frame {
 
     /// ‖column‖² of every column.
     pub(super) fn squares(&self) -> &[f64] {
-        self.squares.get_or_init(|| match &self.numbers {
+        self.squares.get_or_init(|| match &*self.numbers {
             Numbers::Rows(rows) => {
                 let mut out = vec![0.0; rows.cols()];
                 (0..rows.rows()).for_each(|i| out.iter_mut().zip(rows.row(i)).for_each(|(o, x)| *o += x * x));
                 out
             }
-            Numbers::Columns(columns) => (0..columns.rows()).map(|k| dot(columns.row(k), columns.row(k))).collect(),
+            Numbers::Columns(columns) => {
+                let square = |column: Cow<'_, [f64]>| dot(&column, &column);
+                (0..columns.rows()).map(|k| square(self.scaled(Cow::Borrowed(columns.row(k))))).collect()
+            }
         })
     }
 
     /// B w.
     pub fn times(&self, w: &[f64]) -> Vec<f64> {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => rows.times(w),
             Numbers::Columns(columns) => {
                 let mut out = vec![0.0; columns.cols()];
@@ -155,18 +195,18 @@ impl Frame {
                 }
                 let first = 4 * fours.len();
                 rest.iter().enumerate().for_each(|(k, w)| axpy(*w, columns.row(first + k), &mut out));
-                out
+                self.scaled(Cow::Owned(out)).into_owned()
             }
         }
     }
 
     /// Bᵀ v.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => rows.transposed_times(v),
             Numbers::Columns(columns) => {
                 let mut out = vec![0.0; columns.rows()];
-                dots(v, columns.data(), &mut out);
+                dots(&self.scaled(Cow::Borrowed(v)), columns.data(), &mut out);
                 out
             }
         }
@@ -175,43 +215,48 @@ impl Frame {
     /// The rows `index` alone.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
-        match &self.numbers {
+        match &*self.numbers {
             Numbers::Rows(rows) => Self::new(rows.select_rows(index)),
-            Numbers::Columns(columns) => Self::from_columns(columns.select_cols(index)),
+            Numbers::Columns(columns) => {
+                let scale = self.scale.as_ref().map(|s| Arc::new(index.iter().map(|&i| s[i]).collect()));
+                Self { scale, ..Self::from_columns(columns.select_cols(index)) }
+            }
         }
     }
 
-    /// diag(s) B.
+    /// diag(s) B; columns stay where they are.
     #[must_use]
     pub fn scale_rows(&self, s: &[f64]) -> Self {
-        Self::of(match &self.numbers {
-            Numbers::Rows(rows) => Numbers::Rows(rows.scale_rows(s)),
-            Numbers::Columns(columns) => {
-                let mut columns = columns.clone();
-                let each = columns.data_mut().chunks_exact_mut(s.len().max(1));
-                each.for_each(|column| column.iter_mut().zip(s).for_each(|(x, s)| *x *= s));
-                Numbers::Columns(columns)
+        match &*self.numbers {
+            Numbers::Rows(rows) => Self::of(Numbers::Rows(rows.scale_rows(s))),
+            Numbers::Columns(_) => {
+                let scale = Some(Arc::new(self.scaled(Cow::Borrowed(s)).into_owned()));
+                Self { numbers: Arc::clone(&self.numbers), scale, turned: OnceLock::new(), squares: OnceLock::new() }
             }
-        })
+        }
     }
 
     /// B ← B / divisor.
     pub(super) fn divide(&mut self, divisor: f64) {
-        let numbers = match &mut self.numbers {
-            Numbers::Rows(m) | Numbers::Columns(m) => m,
-        };
-        numbers.data_mut().iter_mut().for_each(|x| *x /= divisor);
-        (self.turned, self.squares) = Default::default();
+        self.own().data_mut().iter_mut().for_each(|x| *x /= divisor);
     }
 
-    /// Every row less `mean`.
+    /// Every row less `mean`; only where there is no scale.
     pub(super) fn subtract(&mut self, mean: &[f64]) {
-        match &mut self.numbers {
-            Numbers::Rows(rows) => (0..rows.rows()).for_each(|i| axpy(-1.0, mean, rows.row_mut(i))),
-            Numbers::Columns(columns) => {
-                mean.iter().enumerate().for_each(|(k, m)| columns.row_mut(k).iter_mut().for_each(|x| *x -= m));
-            }
+        let in_columns = self.in_columns();
+        let numbers = self.own();
+        if in_columns {
+            mean.iter().enumerate().for_each(|(k, m)| numbers.row_mut(k).iter_mut().for_each(|x| *x -= m));
+        } else {
+            (0..numbers.rows()).for_each(|i| axpy(-1.0, mean, numbers.row_mut(i)));
         }
+    }
+
+    /// The numbers, to be changed.
+    fn own(&mut self) -> &mut Matrix {
         (self.turned, self.squares) = Default::default();
+        match Arc::make_mut(&mut self.numbers) {
+            Numbers::Rows(m) | Numbers::Columns(m) => m,
+        }
     }
 }

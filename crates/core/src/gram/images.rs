@@ -20,7 +20,7 @@ pub struct Images<'a> {
 
 /// The factor of a term whose coordinates tell more than its values.
 fn shared(grams: &dyn GramSource, t: usize) -> Option<&Factor> {
-    grams.factor(t).filter(|f| f.basis().columns().is_none())
+    grams.factor(t).filter(|f| !f.basis().in_columns())
 }
 
 /// The terms of one basis.

@@ -372,10 +372,16 @@ pub struct Projected {
 }
 
 impl Projected {
-    /// Every basis once.
-    pub fn new(factors: &[&Factor], a: &[f64]) -> Self {
-        let inside = unique(factors).par_iter().map(|f| (f.name(), f.basis().transposed_times(a))).collect();
-        Self { inside }
+    /// Of every vector; every basis is read once.
+    pub fn each(factors: &[&Factor], vectors: &[Vec<f64>]) -> Vec<Self> {
+        let own = |f: &&Factor| vectors.iter().map(|a| f.basis().transposed_times(a)).collect();
+        let factors = unique(factors);
+        let found: Vec<Vec<Vec<f64>>> = factors.par_iter().with_min_len(MANY).map(own).collect();
+        let mut all: Vec<Self> = vectors.iter().map(|_| Self { inside: HashMap::with_capacity(found.len()) }).collect();
+        for (f, inside) in factors.iter().zip(found) {
+            all.iter_mut().zip(inside).for_each(|(own, inside)| _ = own.inside.insert(f.name(), inside));
+        }
+        all
     }
 
     /// ‖Lᵀa‖².

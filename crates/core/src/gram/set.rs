@@ -277,7 +277,7 @@ impl GramSource for GramSet {
 
     fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let factors: Vec<&Factor> = terms.iter().filter_map(|&t| self.factor(t)).collect();
-        let projected: Vec<panel::Projected> = vectors.iter().map(|a| panel::Projected::new(&factors, a)).collect();
+        let projected = panel::Projected::each(&factors, vectors);
         let forms = |&t: &usize| match &self.terms[t] {
             Stored::Dense(k) => k.quad_forms(vectors),
             Stored::DenseF32(k) => k.quad_forms(vectors),

@@ -23,7 +23,6 @@ pub(super) trait Real: Copy + Default + Send + Sync + 'static {
     fn round(number: f64) -> Self;
     /// Bᵀ.
     fn turned(basis: &Frame) -> Cow<'_, [Self]>;
-    fn scaled(self, weight: f64) -> Self;
     /// c ← c + a b for (m, k, n), c with a row stride.
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize));
 }
@@ -63,10 +62,6 @@ impl Real for f64 {
         basis.turned()
     }
 
-    fn scaled(self, weight: f64) -> Self {
-        weight * self
-    }
-
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
         gemm(shape, a, b, c);
     }
@@ -83,10 +78,6 @@ impl Real for f32 {
 
     fn turned(basis: &Frame) -> Cow<'_, [Self]> {
         Cow::Borrowed(basis.turned_single())
-    }
-
-    fn scaled(self, weight: f64) -> Self {
-        weight as Self * self
     }
 
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
@@ -157,11 +148,7 @@ fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
     let n = basis.n();
     match inside {
         Inside::Multiple(weight, _) => {
-            let root = weight.sqrt();
-            match basis.columns() {
-                Some(columns) => out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = T::round(root * x)),
-                None => out.iter_mut().zip(&*T::turned(basis)).for_each(|(o, x)| *o = x.scaled(root)),
-            }
+            basis.put_head(weight.sqrt(), out, T::round);
         }
         Inside::Square(_) if !is_left => out.copy_from_slice(&T::turned(basis)[..out.len()]),
         Inside::Square(s) | Inside::Root(s) => {

@@ -66,10 +66,11 @@ impl LocalizedGramSet<'_> {
         out
     }
 
-    /// Terms with weight that are factors.
+    /// Terms with weight that are factors, those of one kernel after one another: they have their numbers in common.
     fn active_factors(&self, weights: &[f64]) -> Vec<(f64, &Factor)> {
-        let active = weights.iter().zip(&self.factors).filter(|(w, _)| **w != 0.0);
-        active.filter_map(|(&w, f)| f.as_ref().map(|f| (w, f))).collect()
+        let mut order: Vec<usize> = (0..weights.len()).filter(|&t| weights[t] != 0.0).collect();
+        order.sort_by_key(|&t| self.terms[t]);
+        order.into_iter().filter_map(|t| self.factors[t].as_ref().map(|f| (weights[t], f))).collect()
     }
 }
 

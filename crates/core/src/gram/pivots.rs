@@ -58,6 +58,7 @@ impl Pivoted {
             next[best] = root;
             pivots.push(best);
         }
+        columns.shrink_to_fit();
         Some(Self { columns: Matrix::from_parts(pivots.len(), n, columns), pivots, left })
     }
 }

@@ -166,7 +166,7 @@ impl Stack<'_> {
 
     /// One pass over all numbers: what it shows, and T v for the triangle T of every kernel, a row per sample.
     fn look(&self, probe: &[f64]) -> (Seen, Vec<f64>) {
-        let terms = self.terms;
+        let (terms, next) = (self.terms, self.cols * self.terms);
         let mut images = vec![0.0; self.rows * terms];
         let blocks = images.par_chunks_mut(ROWS * terms).enumerate();
         let seen = blocks.fold(
@@ -177,12 +177,12 @@ impl Stack<'_> {
                 let square = if last - first == ROWS { first } else { 0 };
                 for j in 0..square {
                     let own = [0, 1, 2, 3].map(|r| self.cell(first + r, j));
-                    wide(Look { own, other: self.cells(j, first), v: probe[j], seen: &mut seen, images });
+                    wide(Look { own, other: self.cells(j, first), next, v: probe[j], seen: &mut seen, images });
                 }
                 for (i, image) in (first..last).zip(images.chunks_exact_mut(terms)) {
                     for j in square..=i {
                         let (own, other) = ([self.cell(i, j)], self.cells(j, i));
-                        wide(Look { own, other, v: probe[j], seen: &mut seen, images: image });
+                        wide(Look { own, other, next, v: probe[j], seen: &mut seen, images: image });
                     }
                 }
                 seen
@@ -225,6 +225,8 @@ impl Seen {
 struct Look<'a, const R: usize> {
     own: [&'a [f64]; R],
     other: &'a [f64],
+    /// From `other` to what it will be for the next column.
+    next: usize,
     v: f64,
     seen: &'a mut Seen,
     images: &'a mut [f64],
@@ -254,6 +256,7 @@ impl<const R: usize> Look<'_, R> {
         let (mut largest, mut apart, mut sum) =
             (load(&self.seen.largest, t), load(&self.seen.apart, t), load(&self.seen.sum, t));
         for r in 0..R {
+            fetch(self.other, self.next + r * terms + t);
             let (own, other, mut image) =
                 (load(self.own[r], t), load(self.other, r * terms + t), load(self.images, r * terms + t));
             for k in 0..N {
@@ -269,6 +272,19 @@ impl<const R: usize> Look<'_, R> {
         self.seen.apart[t..t + N].copy_from_slice(&apart);
         self.seen.sum[t..t + N].copy_from_slice(&sum);
     }
+}
+
+/// Has memory bring a number that will be read soon, if there is one.
+#[inline(always)]
+fn fetch(numbers: &[f64], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if at < numbers.len() {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address lies inside the slice, and nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().add(at).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (numbers, at);
 }
 
 /// One instruction, and `y` where `x` is not a number.

@@ -297,6 +297,22 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
+    /// Kernels of numbers, scope by scope, with no table of pairs.
+    fn add_scopes(&mut self, rows: &Rows, scopes: &[(&[usize], Vec<usize>)], kernels: &[KernelSpec]) -> Result<()> {
+        let numbers: Vec<Numeric> = scopes.iter().map(|(columns, _)| Numeric::of(rows, columns)).collect();
+        let raws = scopes.iter().zip(&numbers).flat_map(|((columns, members), x)| {
+            let raw = move |&t: &usize| {
+                let function = kernels[t].function;
+                function.pair().map(|pair| (t, Computed { function, pair, columns, x, pairs: None }))
+            };
+            members.iter().filter_map(raw)
+        });
+        let raws: Vec<(usize, Computed<'_>)> = raws.collect();
+        let batch: Vec<(usize, &str, &dyn Raw)> =
+            raws.iter().map(|(t, raw)| (*t, kernels[*t].name.as_str(), raw as &dyn Raw)).collect();
+        self.add(&batch, &|_| None)
+    }
+
     /// Takes a finished term in.
     pub fn place(&mut self, t: usize, built: Built) {
         if let Stored::Factor(f) = &built.term {
@@ -422,6 +438,15 @@ impl GramSet {
             scopes[at].1.push(t);
         }
         let mut assembly = Assembly::new(options, n, kernels.len());
+        // With few rows kernels of one column are soon made: all of them are shared out among threads at once.
+        let plain = |(columns, members): &(&[usize], Vec<usize>)| {
+            let function =
+                |t: &usize| matches!(kernels[*t].function, Function::Precomputed { .. } | Function::Sigmoid { .. });
+            let odd = |t: &usize| kernels[*t].reads_text() || function(t) || kernels[*t].function.pair().is_none();
+            n < FEW_ROWS && columns.len() == 1 && rows.absent(columns).is_none() && !members.iter().any(odd)
+        };
+        let (small, scopes): (Vec<_>, Vec<_>) = scopes.into_iter().partition(plain);
+        assembly.add_scopes(rows, &small, kernels)?;
         let (mut waiting, mut settled): (Vec<&[usize]>, u64) = (Vec::new(), 0);
         for (columns, members) in &scopes {
             let absent = rows.absent(columns);

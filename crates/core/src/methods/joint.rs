@@ -54,6 +54,8 @@ const ROUGH_TRACE: f64 = 5.0;
 const ROUGH_MATRIX: f64 = 0.2;
 /// Less is left out where the products of pairs add up to less than this share of the gap: the rest of it is due to what is left out.
 const BEHIND: f64 = 0.3;
+/// So it is where a matrix is left with more than this share of the gap by a step.
+const STALLS: f64 = 0.65;
 /// By this factor.
 const FINER: f64 = 0.1;
 /// The next correction of a step is tried where the last one gained this share of the way to the length it was made for, and that is this
@@ -64,6 +66,8 @@ const AHEAD: [f64; 2] = [1.5, 0.3];
 const APART: f64 = 10.0;
 /// Columns may be rounded to single precision where a larger share of the trace is left out.
 const ROUNDED: f64 = 1e-6;
+/// V too, for steps with a matrix that leaves out more than this.
+const SINGLE: f64 = 1e-4;
 /// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
 const FURTHER: f64 = 0.3;
 /// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope: the first
@@ -293,8 +297,7 @@ impl<'a> Joint<'a> {
         let problem = run.problem;
         let task = &problem.parts[0].task;
         let thin = thin(problem.grams);
-        let first = rough(task.y.len(), thin.is_some());
-        let (mut tolerance, mut last, mut slow) = (first, f64::INFINITY, 0);
+        let (mut tolerance, mut last, mut slow) = (rough(task.y.len(), thin.is_some()), f64::INFINITY, 0);
         for _ in 0..MAX_STEPS {
             let point = self.point(run, set, self.theta.clone());
             run.keep(&point);
@@ -306,9 +309,10 @@ impl<'a> Joint<'a> {
                 break;
             }
             let open = run.upper() - run.lower;
+            let stalls = thin.is_none() && open > STALLS * last;
             slow = if open > SLOW * last { slow + 1 } else { 0 };
             last = open;
-            if slow == PATIENCE || self.pairs < BEHIND * open {
+            if slow == PATIENCE || stalls || self.pairs < BEHIND * open {
                 if tolerance > EXACT {
                     let finer = if slow == PATIENCE { tolerance.powf(1.5) } else { FINER * tolerance };
                     (tolerance, slow) = (finer.max(EXACT), 0);
@@ -325,7 +329,7 @@ impl<'a> Joint<'a> {
                 None => Kernel::Whole(problem.grams.combine_rough(&self.theta, tolerance)),
             };
             self.step(task, set, kernel);
-            self.look(problem.grams, task, thin.is_some() || tolerance < FINER * first);
+            self.look(problem.grams, task, thin.is_some() || tolerance < SINGLE);
         }
         Ok(())
     }

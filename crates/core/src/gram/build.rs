@@ -355,15 +355,17 @@ impl<'a> Assembly<'a> {
         self.factors(scopes).iter().map(own).sum()
     }
 
-    /// Puts the factors of every scope into bases that they share: those with most columns first, or in the order given. Bases that
-    /// would take more than half of the budget lie in files: solvers need the rest.
+    /// Puts the factors of every scope into bases that they share, unless rows are few: those with most columns first, or in the order
+    /// given. Bases that would take more than half of the budget lie in files: solvers need the rest.
     pub fn share(&mut self, scopes: &[&[usize]], sort: bool) -> Result<()> {
+        if self.n < FEW_ROWS {
+            return Ok(());
+        }
         let (before, tolerance, half) = (self.bytes, self.options.rank_tolerance, self.options.budget.bytes / 2);
         // One that has used up its declared rank has a space for itself.
         let alone = self.options.approx.rank(usize::MAX);
         let others = before - self.weight(scopes);
-        let factors = if self.n < FEW_ROWS { Vec::new() } else { self.factors(scopes) };
-        factors.into_par_iter().for_each(|mut factors| {
+        self.factors(scopes).into_par_iter().for_each(|mut factors| {
             if sort {
                 factors.sort_by_key(|f| std::cmp::Reverse(f.rank()));
             }
@@ -440,10 +442,10 @@ impl GramSet {
         let mut assembly = Assembly::new(options, n, kernels.len());
         // With few rows kernels of one column are soon made: all of them are shared out among threads at once.
         let plain = |(columns, members): &(&[usize], Vec<usize>)| {
-            let function =
-                |t: &usize| matches!(kernels[*t].function, Function::Precomputed { .. } | Function::Sigmoid { .. });
-            let odd = |t: &usize| kernels[*t].reads_text() || function(t) || kernels[*t].function.pair().is_none();
-            n < FEW_ROWS && columns.len() == 1 && rows.absent(columns).is_none() && !members.iter().any(odd)
+            let of_pairs = |&t: &usize| {
+                !matches!(kernels[t].function, Function::Sigmoid { .. }) && kernels[t].function.pair().is_some()
+            };
+            n < FEW_ROWS && columns.len() == 1 && rows.absent(columns).is_none() && members.iter().all(of_pairs)
         };
         let (small, scopes): (Vec<_>, Vec<_>) = scopes.into_iter().partition(plain);
         assembly.add_scopes(rows, &small, kernels)?;

@@ -198,8 +198,8 @@ impl LowRank {
             }
             out
         };
-        let mut sums: Vec<Vec<f64>> = self.parts.par_chunks(TOGETHER).map(sum).collect();
-        let mut out = sums.swap_remove(0);
+        let sums: Vec<Vec<f64>> = self.parts.par_chunks(TOGETHER).map(sum).collect();
+        let mut out = vec![0.0; v.len()];
         sums.iter().for_each(|sum| axpy(1.0, sum, &mut out));
         out
     }

@@ -2,7 +2,13 @@
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
+use std::cell::RefCell;
+
+use super::frame::FEW_ROWS;
 use crate::linalg::{Matrix, Wide, axpy, axpy_four, wide};
+
+/// Columns that room is made for at a time.
+const AHEAD: usize = 16;
 
 /// How far a pivoted Cholesky goes.
 #[derive(Debug, Clone, Copy)]
@@ -23,43 +29,73 @@ pub(super) struct Pivoted {
 
 impl Pivoted {
     /// Ties go to the lowest index; `None` when the limit is reached or it can be foreseen. `column(j, out)` writes column j of K.
-    pub fn new(diagonal: &[f64], limit: RankLimit, mut column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+    pub fn new(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
         let n = diagonal.len();
-        let trace: f64 = diagonal.iter().sum();
-        let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
-        let (mut rest, mut pivots) = (diagonal.to_vec(), Vec::new());
-        let (mut columns, mut course): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-        let (mut left, mut most) = (trace, largest);
-        loop {
-            course.push(left / trace);
-            // Below rounding the diagonal holds noise only: go no further.
-            if left <= limit.tolerance * trace || most <= 8.0 * f64::EPSILON * largest {
-                break;
-            }
-            let rank = pivots.len();
-            if rank >= limit.max_rank || (limit.max_rank < n && hopeless(&course, limit)) {
-                return None;
-            }
-            let best = rest.iter().position(|&d| d == most)?;
-            columns.resize((rank + 1) * n, 0.0);
-            let (known, next) = columns.split_at_mut(rank * n);
-            column(best, next);
-            let mut fours = known.chunks_exact(4 * n);
-            for four in fours.by_ref() {
-                let four = [0, 1, 2, 3].map(|k| &four[k * n..(k + 1) * n]);
-                axpy_four(four.map(|c| -c[best]), four, next);
-            }
-            fours.remainder().chunks_exact(n).for_each(|c| axpy(-c[best], c, next));
-            let root = most.sqrt();
-            // A pivot row has no residual: exact zeros keep L_PP triangular.
-            pivots.iter().for_each(|&p: &usize| next[p] = 0.0);
-            (next[best], rest[best]) = (0.0, 0.0);
-            (left, most) = wide(Reduce { next: &mut *next, rest: &mut rest, inverse: 1.0 / root });
-            next[best] = root;
-            pivots.push(best);
+        if n >= FEW_ROWS {
+            let mut columns = Vec::new();
+            let (pivots, left) = eliminate(&mut columns, diagonal, limit, column)?;
+            columns.shrink_to_fit();
+            return Some(Self { columns: Matrix::from_parts(pivots.len(), n, columns), pivots, left });
         }
-        columns.shrink_to_fit();
-        Some(Self { columns: Matrix::from_parts(pivots.len(), n, columns), pivots, left })
+        // Where the thread worked last: nothing is moved while columns are added.
+        let mut columns = ROOM.take();
+        let found = eliminate(&mut columns, diagonal, limit, column).map(|(pivots, left)| Self {
+            columns: Matrix::from_parts(pivots.len(), n, columns.clone()),
+            pivots,
+            left,
+        });
+        ROOM.set(columns);
+        found
+    }
+}
+
+thread_local! {
+    static ROOM: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Columns, one after another, with their pivots and the trace that they do not hold.
+fn eliminate(
+    columns: &mut Vec<f64>,
+    diagonal: &[f64],
+    limit: RankLimit,
+    mut column: impl FnMut(usize, &mut [f64]),
+) -> Option<(Vec<usize>, f64)> {
+    let n = diagonal.len();
+    let trace: f64 = diagonal.iter().sum();
+    let largest = diagonal.iter().fold(0.0f64, |m, &d| m.max(d));
+    let (mut rest, mut pivots, mut course) = (diagonal.to_vec(), Vec::new(), Vec::new());
+    let (mut left, mut most) = (trace, largest);
+    columns.clear();
+    loop {
+        course.push(left / trace);
+        // Below rounding the diagonal holds noise only: go no further.
+        if left <= limit.tolerance * trace || most <= 8.0 * f64::EPSILON * largest {
+            return Some((pivots, left));
+        }
+        let rank = pivots.len();
+        if rank >= limit.max_rank || (limit.max_rank < n && hopeless(&course, limit)) {
+            return None;
+        }
+        let best = rest.iter().position(|&d| d == most)?;
+        if rank.is_multiple_of(AHEAD) {
+            columns.reserve_exact(AHEAD * n);
+        }
+        columns.resize((rank + 1) * n, 0.0);
+        let (known, next) = columns.split_at_mut(rank * n);
+        column(best, next);
+        let mut fours = known.chunks_exact(4 * n);
+        for four in fours.by_ref() {
+            let four = [0, 1, 2, 3].map(|k| &four[k * n..(k + 1) * n]);
+            axpy_four(four.map(|c| -c[best]), four, next);
+        }
+        fours.remainder().chunks_exact(n).for_each(|c| axpy(-c[best], c, next));
+        let root = most.sqrt();
+        // A pivot row has no residual: exact zeros keep L_PP triangular.
+        pivots.iter().for_each(|&p: &usize| next[p] = 0.0);
+        (next[best], rest[best]) = (0.0, 0.0);
+        (left, most) = wide(Reduce { next: &mut *next, rest: &mut rest, inverse: 1.0 / root });
+        next[best] = root;
+        pivots.push(best);
     }
 }
 

@@ -62,6 +62,7 @@ impl GramSet {
                 found => others.push((t, found)),
             }
         }
+        assembly.reserve(0)?;
         let at_once = (BATCH_BYTES / Packed::<f64>::bytes(n).max(1)).max(1) as usize;
         while !others.is_empty() {
             let rest = others.split_off(at_once.min(others.len()));

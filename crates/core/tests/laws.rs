@@ -215,18 +215,18 @@ fn stored_terms_act_like_the_normalised_matrix() {
 
 #[test]
 fn factors_beyond_half_of_the_budget_lie_in_files_and_act_the_same() {
-    let x = normal(400, 6, 3);
+    let x = normal(600, 6, 3);
     let data = Dataset::new(x.clone(), vec![]).unwrap();
     let kernels = language::parse("rbf(2^-1..2^4), poly(1..3) on all, each").unwrap().resolve(&data).unwrap();
     let single: Vec<KernelSpec> = kernels.into_iter().filter(|k| k.columns.len() == 1).collect();
-    let build = |bytes: u64| {
+    let build = |x: &Matrix, bytes: u64| {
         let (normalize, storage) = (Normalize::Trace, Storage::LowRank);
         let (approx, seed, budget) = (Approx::None, 0, Budget { bytes });
         let options = BuildOptions { normalize, storage, rank_tolerance: 1e-10, budget, approx, seed };
-        GramSet::from_table(&x, &single, &options).unwrap()
+        GramSet::from_table(x, &single, &options).unwrap()
     };
-    let resident = build(1 << 30);
-    let spilled = build(resident.bytes());
+    let resident = build(&x, 1 << 30);
+    let spilled = build(&x, resident.bytes());
     assert!(
         !resident.describe().contains("in files") && spilled.describe().contains("in files"),
         "{}",
@@ -234,12 +234,22 @@ fn factors_beyond_half_of_the_budget_lie_in_files_and_act_the_same() {
     );
     assert!(spilled.bytes() < resident.bytes());
     let weights: Vec<f64> = (0..single.len()).map(|t| 1.0 / (t + 1) as f64).collect();
-    let a: Vec<f64> = (0..400).map(|i| f64::from(i % 7) - 3.0).collect();
+    let a: Vec<f64> = (0..600).map(|i| f64::from(i % 7) - 3.0).collect();
     assert_eq!(resident.combine(&weights), spilled.combine(&weights));
     assert_eq!(resident.quad_forms(&a), spilled.quad_forms(&a));
     for t in 0..single.len() {
         assert_eq!(resident.extension(t, &a), spilled.extension(t, &a));
     }
+    // With few rows bases are shared, too, where they lie in files, and only there.
+    let few = x.select_rows(&(0..300).collect::<Vec<_>>());
+    let resident = build(&few, 1 << 30);
+    let spilled = build(&few, resident.bytes());
+    assert!(spilled.describe().contains("in files") && spilled.bytes() < resident.bytes(), "{}", spilled.describe());
+    let (ours, theirs) = (spilled.quad_forms(&a[..300]), resident.quad_forms(&a[..300]));
+    assert!(ours.iter().zip(&theirs).all(|(x, y)| (x - y).abs() <= 1e-8 * y), "{ours:?} {theirs:?}");
+    let (ours, theirs) = (spilled.combine(&weights), resident.combine(&weights));
+    let near = |i: usize| ours.row(i).iter().zip(theirs.row(i)).all(|(x, y)| (x - y).abs() <= 1e-9 * theirs.row(0)[0]);
+    assert!((0..300).all(near));
     // Writing to what lies in a file works on a copy.
     let file = x.to_file().unwrap();
     let mut copy = file.clone();
@@ -268,6 +278,13 @@ fn near_kernels_lead_to_exact_solutions() {
         let found = smo.solve(&kernel, &task, None, Stop { absolute: 0.0, relative: 1e-6 }).unwrap();
         assert!(found.gap() <= 1e-6 * found.primal, "{kink} {c}: {} of {}", found.gap(), found.primal);
         let exact = Combined::Dense(set.combine(&weights)).times(&found.a);
+        // What the last product told about the terms is what they tell themselves.
+        let mut image = vec![0.0; n];
+        for (t, form) in set.quad_forms(&found.a).into_iter().enumerate() {
+            set.apply(t, &found.a, &mut image);
+            let own = dot(&found.a, &image);
+            assert!((form - own).abs() <= 1e-9 * own.abs().max(1e-12), "{t}: {form} {own}");
+        }
         assert!(exact.iter().zip(&found.f).all(|(e, f)| (e - f).abs() <= 1e-9 * (1.0 + e.abs())), "{kink} {c}");
     }
 }

@@ -355,10 +355,10 @@ impl<'a> Assembly<'a> {
         self.factors(scopes).iter().map(own).sum()
     }
 
-    /// Puts the factors of every scope into bases that they share, unless rows are few: those with most columns first, or in the order
-    /// given. Bases that would take more than half of the budget lie in files: solvers need the rest.
+    /// Puts the factors of every scope into bases that they share: those with most columns first, or in the order given. With few rows
+    /// only where they would take more than half of the budget otherwise. Bases that do so still lie in files: solvers need the rest.
     pub fn share(&mut self, scopes: &[&[usize]], sort: bool) -> Result<()> {
-        if self.n < FEW_ROWS {
+        if self.n < FEW_ROWS && self.bytes <= self.options.budget.bytes / 2 {
             return Ok(());
         }
         let (before, tolerance, half) = (self.bytes, self.options.rank_tolerance, self.options.budget.bytes / 2);
@@ -449,7 +449,8 @@ impl GramSet {
         };
         let (small, scopes): (Vec<_>, Vec<_>) = scopes.into_iter().partition(plain);
         assembly.add_scopes(rows, &small, kernels)?;
-        let (mut waiting, mut settled): (Vec<&[usize]>, u64) = (Vec::new(), 0);
+        let mut waiting: Vec<&[usize]> = small.iter().map(|(_, members)| members.as_slice()).collect();
+        let mut settled = 0;
         for (columns, members) in &scopes {
             let absent = rows.absent(columns);
             for &t in members {

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -29,11 +30,36 @@ pub struct Near {
 /// Adds up entries (i, 0..=i).
 pub type AddRow<'a> = &'a (dyn Fn(usize, &mut [f64]) + Sync);
 
-/// Where the numbers of the last combined kernel were, for the next one: fresh pages cost about as much as what is written to them.
+/// Where the numbers of the last combined kernel were, for the next one: fresh pages cost about as much as what is written to them. And what
+/// its last exact product has told about its terms.
 #[derive(Debug, Default)]
 pub struct Room {
     rows: Mutex<Option<Square<f32>>>,
     rest: Mutex<Option<Packed<f64>>>,
+    forms: Mutex<(Vec<f64>, HashMap<usize, f64>)>,
+}
+
+impl Room {
+    /// aᵀK_t a of some terms: of factors as the last product told, if it was with a, and of the others by `compute`.
+    pub fn forms<'a>(
+        &self,
+        terms: &[usize],
+        a: &[f64],
+        factor: impl Fn(usize) -> Option<&'a Factor>,
+        compute: impl FnOnce(&[usize]) -> Vec<f64>,
+    ) -> Vec<f64> {
+        let last = held(&self.forms);
+        let known: Vec<Option<f64>> = if last.0 == a {
+            terms.iter().map(|&t| factor(t).and_then(|f| last.1.get(&f.name()).copied())).collect()
+        } else {
+            vec![None; terms.len()]
+        };
+        drop(last);
+        let others: Vec<usize> =
+            terms.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(t, _)| *t).collect();
+        let mut computed = if others.is_empty() { Vec::new() } else { compute(&others) }.into_iter();
+        known.into_iter().filter_map(|known| known.or_else(|| computed.next())).collect()
+    }
 }
 
 fn held<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -108,10 +134,10 @@ impl Near {
 
     /// K v, to double precision.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        let Some(rest) = &self.rest else { return self.factors.times(v) };
-        let mut out = rest.times(v);
-        if !self.factors.parts.is_empty() {
-            axpy(1.0, &self.factors.times(v), &mut out);
+        let (mut out, forms) = self.factors.times_with_forms(v);
+        *held(&self.room.forms) = (v.to_vec(), forms.into_iter().collect());
+        if let Some(rest) = &self.rest {
+            axpy(1.0, &rest.times(v), &mut out);
         }
         out
     }

@@ -191,17 +191,26 @@ impl LowRank {
 
     /// K v.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
+        self.times_with_forms(v).0
+    }
+
+    /// K v, and vᵀ L Lᵀ v by its name for every basis that is L itself.
+    pub(super) fn times_with_forms(&self, v: &[f64]) -> (Vec<f64>, Vec<(usize, f64)>) {
         let sum = |parts: &[(Arc<Frame>, Inside)]| {
-            let mut out = vec![0.0; v.len()];
+            let (mut out, mut forms) = (vec![0.0; v.len()], Vec::new());
             for (basis, inside) in parts {
-                axpy(1.0, &basis.times(&inside.times(basis.transposed_times(v))), &mut out);
+                let u = basis.transposed_times(v);
+                if matches!(inside, Inside::Multiple(..)) {
+                    forms.push((Arc::as_ptr(basis).addr(), dot(&u, &u)));
+                }
+                axpy(1.0, &basis.times(&inside.times(u)), &mut out);
             }
-            out
+            (out, forms)
         };
-        let sums: Vec<Vec<f64>> = self.parts.par_chunks(TOGETHER).map(sum).collect();
+        let sums: Vec<(Vec<f64>, Vec<(usize, f64)>)> = self.parts.par_chunks(TOGETHER).map(sum).collect();
         let mut out = vec![0.0; v.len()];
-        sums.iter().for_each(|sum| axpy(1.0, sum, &mut out));
-        out
+        sums.iter().for_each(|(sum, _)| axpy(1.0, sum, &mut out));
+        (out, sums.into_iter().flat_map(|(_, forms)| forms).collect())
     }
 
     /// The same for the rows `index` alone.

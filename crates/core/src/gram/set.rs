@@ -272,7 +272,8 @@ impl GramSource for GramSet {
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
-        self.quad_forms_of_each(terms, &[a.to_vec()]).swap_remove(0)
+        let compute = |terms: &[usize]| self.quad_forms_of_each(terms, &[a.to_vec()]).swap_remove(0);
+        self.room.forms(terms, a, |t| self.factor(t), compute)
     }
 
     fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {

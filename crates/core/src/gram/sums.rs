@@ -15,7 +15,7 @@ use crate::linalg::{Strided, gemm, gemm_single};
 
 /// Rows of the combined matrix that one task fills; rows of V gathered at a time, where one basis has no more.
 const ROWS: usize = 48;
-const DEPTH: usize = 512;
+const DEPTH: usize = 1024;
 
 /// Precision of sums.
 pub(super) trait Real: Copy + Default + Send + Sync + 'static {

@@ -152,6 +152,13 @@ impl GramSource for LocalizedGramSet<'_> {
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
+        self.room.forms(terms, a, |t| self.factor(t), |terms| self.forms(terms, a))
+    }
+}
+
+impl LocalizedGramSet<'_> {
+    /// aᵀK_t a.
+    fn forms(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; terms.len()];
         let mut by_kernels: HashMap<Vec<usize>, Vec<Vec<usize>>> = HashMap::new();
         for j in 0..self.scales.len() {

@@ -18,6 +18,8 @@ const ZERO: f64 = 1e-12;
 const CHANCES: usize = 3;
 /// Ways remembered.
 const MEMORY: usize = 3;
+/// Closed forms shorter than this, p below some 1.1, are those of answers that move fast.
+const SHORT: f64 = 0.05;
 /// A weight grows or shrinks by exp of this at most.
 const FURTHEST: f64 = 4.0;
 /// A little of each square, where ways are alike.
@@ -72,8 +74,8 @@ struct Course {
 }
 
 impl Course {
-    /// Anderson's step: where F would vanish if it were linear in x along the ways gone so far, and ω F of what remains. The first ω is the
-    /// root of that of the closed form. Terms are weighted by what they contribute, θ_m s_m.
+    /// Anderson's step: where F would vanish if it were linear in x along the ways gone so far, and ω F of what remains. ω is the root of that
+    /// of the closed form and, where that is short, no more than the last way suggests. Terms are weighted by what they contribute, θ_m s_m.
     fn next(&mut self, set: &dyn WeightSet, point: &Point, closed: &[f64]) -> Vec<f64> {
         let answer = set.support_point(&point.slope);
         let x: Vec<f64> = point.theta.iter().map(|t| t.ln()).collect();
@@ -84,7 +86,12 @@ impl Course {
             (0..x.len()).map(own).filter(|product| product.is_finite()).sum()
         };
         let short = inner(&|m| closed[m].ln() - x[m], &|m| f[m]) / inner(&|m| f[m], &|m| f[m]);
-        let omega = if short.is_finite() { short.clamp(0.0, 1.0).sqrt() } else { 1.0 };
+        let mut omega = if short.is_finite() { short.clamp(0.0, 1.0).sqrt() } else { 1.0 };
+        if let Some((y, g)) = self.last.last().filter(|_| short < SHORT) {
+            let (dx, df) = (|m: usize| x[m] - y[m], |m: usize| f[m] - g[m]);
+            let secant = -inner(&dx, &df) / inner(&df, &df);
+            omega = if secant > 0.0 { omega.min(secant) } else { omega };
+        }
         let ways = self.last.len();
         let mut square = Matrix::zeros(ways, ways);
         let mut share: Vec<f64> = self.last.iter().map(|(_, g)| inner(&|m| f[m] - g[m], &|m| f[m])).collect();

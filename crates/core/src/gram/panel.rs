@@ -151,6 +151,9 @@ fn mirrored(mut w: Matrix) -> Matrix {
     w
 }
 
+/// vᵀ L Lᵀ v by the name of the basis, which is L itself.
+type Forms = Vec<(usize, f64)>;
+
 /// Σ weight · L Lᵀ as one small matrix per basis: K = Σ B W Bᵀ.
 #[derive(Debug, Clone)]
 pub struct LowRank {
@@ -194,8 +197,8 @@ impl LowRank {
         self.times_with_forms(v).0
     }
 
-    /// K v, and vᵀ L Lᵀ v by its name for every basis that is L itself.
-    pub(super) fn times_with_forms(&self, v: &[f64]) -> (Vec<f64>, Vec<(usize, f64)>) {
+    /// K v, and the forms of the terms that share no basis.
+    pub(super) fn times_with_forms(&self, v: &[f64]) -> (Vec<f64>, Forms) {
         let sum = |parts: &[(Arc<Frame>, Inside)]| {
             let (mut out, mut forms) = (vec![0.0; v.len()], Vec::new());
             for (basis, inside) in parts {
@@ -207,7 +210,7 @@ impl LowRank {
             }
             (out, forms)
         };
-        let sums: Vec<(Vec<f64>, Vec<(usize, f64)>)> = self.parts.par_chunks(TOGETHER).map(sum).collect();
+        let sums: Vec<(Vec<f64>, Forms)> = self.parts.par_chunks(TOGETHER).map(sum).collect();
         let mut out = vec![0.0; v.len()];
         sums.iter().for_each(|(sum, _)| axpy(1.0, sum, &mut out));
         (out, sums.into_iter().flat_map(|(_, forms)| forms).collect())

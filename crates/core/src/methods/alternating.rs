@@ -74,8 +74,9 @@ struct Course {
 }
 
 impl Course {
-    /// Anderson's step: where F would vanish if it were linear in x along the ways gone so far, and ω F of what remains. ω is the root of that
-    /// of the closed form and, where that is short, no more than the last way suggests. Terms are weighted by what they contribute, θ_m s_m.
+    /// Anderson's step ([Anderson1965]): where F would vanish if it were linear in x along the ways gone so far, and ω F of what remains.
+    /// ω is the root of that of the closed form and, where that is short, no more than the last way suggests. Terms are weighted by what
+    /// they contribute, θ_m s_m.
     fn next(&mut self, set: &dyn WeightSet, point: &Point, closed: &[f64]) -> Vec<f64> {
         let answer = set.support_point(&point.slope);
         let x: Vec<f64> = point.theta.iter().map(|t| t.ln()).collect();

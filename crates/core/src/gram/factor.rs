@@ -111,7 +111,8 @@ pub enum Basis {
 }
 
 impl Factor {
-    /// By [`Pivoted::new`].
+    /// Pivoted Cholesky, the largest residual diagonal first; `None` when the limit is reached or it can be foreseen. `column(j, out)` writes
+    /// column j of K.
     pub fn pivoted(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
         let Pivoted { columns, pivots, left } = Pivoted::new(diagonal, limit, column)?;
         // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.

@@ -169,7 +169,7 @@ impl Stack<'_> {
     fn look(&self, probe: &[f64]) -> (Seen, Vec<f64>) {
         let (terms, next) = (self.terms, self.cols * self.terms);
         let mut images = vec![0.0; self.rows * terms];
-        let blocks = images.par_chunks_mut(ROWS * terms).enumerate();
+        let blocks = images.par_chunks_mut(ROWS * terms.max(1)).enumerate();
         let seen = blocks.fold(
             || Seen::nothing(terms),
             |mut seen, (b, images)| {

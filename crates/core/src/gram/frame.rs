@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use super::share::column_squares;
 use crate::{
     Result,
     linalg::{Matrix, axpy, axpy_four, dot, dots},
@@ -145,8 +146,8 @@ impl Frame {
         self.turned.get_or_init(|| self.turned().iter().map(|&x| x as f32).collect())
     }
 
-    /// The first columns, as many as there is room for, times a number.
-    pub(super) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) {
+    /// The first columns, as many as there is room for, times a number; not where they lie row after row.
+    pub(super) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
         match (&*self.numbers, &self.scale) {
             (Numbers::Columns(columns), None) => {
                 out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
@@ -157,10 +158,9 @@ impl Frame {
                     out.iter_mut().zip(column).zip(&s).for_each(|((o, x), s)| *o = round(s * x));
                 }
             }
-            (Numbers::Rows(_), _) => {
-                out.iter_mut().zip(&*self.turned()).for_each(|(o, x)| *o = round(factor * x));
-            }
+            (Numbers::Rows(_), _) => return false,
         }
+        true
     }
 
     /// So many first columns hold all that have a square of `least` or more.
@@ -171,11 +171,7 @@ impl Frame {
     /// ‖column‖² of every column.
     pub(super) fn squares(&self) -> &[f64] {
         self.squares.get_or_init(|| match &*self.numbers {
-            Numbers::Rows(rows) => {
-                let mut out = vec![0.0; rows.cols()];
-                (0..rows.rows()).for_each(|i| out.iter_mut().zip(rows.row(i)).for_each(|(o, x)| *o += x * x));
-                out
-            }
+            Numbers::Rows(rows) => column_squares(rows),
             Numbers::Columns(columns) => {
                 let square = |column: Cow<'_, [f64]>| dot(&column, &column);
                 (0..columns.rows()).map(|k| square(self.scaled(Cow::Borrowed(columns.row(k))))).collect()

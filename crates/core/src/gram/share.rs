@@ -189,7 +189,7 @@ impl Turn {
 }
 
 /// ‖column‖² of every column.
-fn column_squares(a: &Matrix) -> Vec<f64> {
+pub(super) fn column_squares(a: &Matrix) -> Vec<f64> {
     let mut out = vec![0.0; a.cols()];
     (0..a.rows()).for_each(|i| out.iter_mut().zip(a.row(i)).for_each(|(o, x)| *o += x * x));
     out

@@ -18,9 +18,8 @@ const ROWS: usize = 48;
 const DEPTH: usize = 1024;
 
 /// Precision of sums.
-pub(super) trait Real: Copy + Default + Send + Sync + 'static {
+pub(super) trait Real: Cell {
     fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
-    fn round(number: f64) -> Self;
     /// Bᵀ.
     fn turned(basis: &Frame) -> Cow<'_, [Self]>;
     /// c ← c + a b for (m, k, n), c with a row stride.
@@ -32,7 +31,7 @@ pub(super) trait Sum<T>: Cell {
     fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [Self], usize));
 }
 
-impl<T: Real + Cell> Sum<T> for T {
+impl<T: Real> Sum<T> for T {
     fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [T], usize)) {
         T::gemm(shape, a, b, c);
     }
@@ -54,10 +53,6 @@ impl Real for f64 {
         Cow::Borrowed(numbers)
     }
 
-    fn round(number: f64) -> Self {
-        number
-    }
-
     fn turned(basis: &Frame) -> Cow<'_, [Self]> {
         basis.turned()
     }
@@ -70,10 +65,6 @@ impl Real for f64 {
 impl Real for f32 {
     fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
         Cow::Owned(numbers.iter().map(|&x| x as Self).collect())
-    }
-
-    fn round(number: f64) -> Self {
-        number as Self
     }
 
     fn turned(basis: &Frame) -> Cow<'_, [Self]> {
@@ -148,7 +139,10 @@ fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
     let n = basis.n();
     match inside {
         Inside::Multiple(weight, _) => {
-            basis.put_head(weight.sqrt(), out, T::round);
+            // Rows have been turned once and for all.
+            if !basis.put_head(weight.sqrt(), out, T::from_f64) {
+                out.iter_mut().zip(&*T::turned(basis)).for_each(|(o, x)| *o = T::from_f64(weight.sqrt() * x.to_f64()));
+            }
         }
         Inside::Square(_) if !is_left => out.copy_from_slice(&T::turned(basis)[..out.len()]),
         Inside::Square(s) | Inside::Root(s) => {

@@ -77,6 +77,10 @@ impl GramSource for Groups<'_> {
         self.base.combine(&self.expand(weights))
     }
 
+    fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
+        self.base.combine_rough(&self.expand(weights), share)
+    }
+
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
         let all: Vec<usize> = terms.iter().flat_map(|&t| self.members[t].iter().map(|m| m.0)).collect();
         let mut forms = self.base.quad_forms_of(&all, a).into_iter();

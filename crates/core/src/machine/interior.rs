@@ -150,6 +150,23 @@ impl State {
         self
     }
 
+    /// Near multipliers a with decision values f: strictly inside the bounds, every pair with a product of `product` at least.
+    pub fn near(mut self, task: &Task<'_>, a: &[f64], f: &[f64], product: f64) -> Self {
+        self.bias = task.best_bias(f);
+        let nonzero = a.iter().filter(|a| **a != 0.0).count().max(1) as f64;
+        let typical = a.iter().map(|a| a.abs()).sum::<f64>() / nonzero;
+        // Where slack and multiplier are both zero they share the product as decision values of size 1 and typical multipliers would.
+        let least = (product / typical).sqrt();
+        for k in &mut self.variables {
+            let slope = k.slope(f, self.bias);
+            let inside = |slack: f64| (product / slack.max(least)).min(0.5 * k.upper);
+            let (low, high) = (inside(slope), inside(-slope));
+            k.x = (k.sign * a[k.sample]).clamp(low, k.upper - high);
+            (k.z, k.v) = (slope.max(product / k.x), (-slope).max(product / (k.upper - k.x)));
+        }
+        self
+    }
+
     /// The bias that is best for the decision values f, and slacks that answer both, `least` at least.
     fn balance(&mut self, task: &Task<'_>, f: &[f64], least: f64) {
         self.bias = task.best_bias(f);

@@ -12,11 +12,13 @@
 //! machine solved.
 //! Steps are computed with a thinner F, a small share of the trace left out, and everything that counts with the kernels themselves.
 
+mod face;
 mod fewer;
 mod system;
 
 use std::ops::Range;
 
+pub use face::settle;
 use fewer::fewer;
 use rayon::prelude::*;
 use system::System;
@@ -100,11 +102,16 @@ fn thin(grams: &dyn GramSource) -> Option<Vec<&Factor>> {
     factors(grams).filter(|f| f.len() < grams.n_samples())
 }
 
+/// At least as many kernels as rows, and few enough of both for steps in the multipliers.
+fn many_on_few_rows(n: usize, terms: usize) -> bool {
+    terms >= n && n.saturating_mul(n).saturating_mul(terms) <= MANY_KERNELS
+}
+
 /// Is this the faster road? With many rows and thin factors, and with more kernels than rows where few of them get weight.
 fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
     let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
     let one_set = set.groups(terms).len() == 1;
-    if set.selects() && one_set && terms >= n && n * n * terms <= MANY_KERNELS {
+    if set.selects() && one_set && many_on_few_rows(n, terms) {
         return true;
     }
     let columns =
@@ -167,12 +174,28 @@ fn combined(factors: &[&Factor], theta: &[f64]) -> LowRank {
     LowRank::new(&theta.iter().copied().zip(factors.iter().copied()).collect::<Vec<_>>())
 }
 
+/// The mean of K_θ's diagonal.
+fn combined_size(problem: &Problem<'_>, theta: &[f64]) -> f64 {
+    let grams = problem.grams;
+    theta.iter().enumerate().map(|(t, w)| w * grams.trace(t)).sum::<f64>() / grams.n_samples() as f64
+}
+
 /// K_θ or something close.
 enum Kernel {
     /// In few columns, to single precision if `rounded`.
     Thin { thin: LowRank, rounded: bool },
     /// Every entry.
     Whole(Gram),
+}
+
+impl Kernel {
+    /// With a share of the trace left out.
+    fn of(grams: &dyn GramSource, theta: &[f64], share: f64) -> Self {
+        match thin(grams) {
+            Some(factors) => Self::Thin { thin: combined(&factors, theta).thinner(share), rounded: share > ROUNDED },
+            None => Self::Whole(grams.combine_rough(theta, share)),
+        }
+    }
 }
 
 /// V.
@@ -230,8 +253,24 @@ impl Values<'_> {
     }
 }
 
+/// How much of the kernel steps leave out, and how they get on.
+struct Pace {
+    /// A share of the trace.
+    tolerance: f64,
+    /// How far apart the bounds were before the last step.
+    last: f64,
+    /// Steps in a row that hardly helped.
+    slow: usize,
+}
+
+impl Pace {
+    fn new(n: usize, thin: bool) -> Self {
+        Self { tolerance: rough(n, thin), last: f64::INFINITY, slow: 0 }
+    }
+}
+
 /// Multipliers and weights on their way, strictly inside their bounds.
-struct Joint<'a> {
+pub struct Joint<'a> {
     machine: State,
     theta: Vec<f64>,
     /// ζ.
@@ -261,14 +300,12 @@ impl<'a> Joint<'a> {
     fn start(problem: &Problem<'a>, set: &dyn Separable, exact: bool) -> Self {
         let task = &problem.parts[0].task;
         let theta = set.start(problem.grams.n_terms());
-        let (grams, n) = (problem.grams, problem.grams.n_samples() as f64);
-        let size = theta.iter().enumerate().map(|(t, w)| w * grams.trace(t)).sum::<f64>() / n;
-        let mut machine = State::new(task, problem.machine.kink().unwrap_or(0.0), size);
+        let mut machine = State::new(task, problem.machine.kink().unwrap_or(0.0), combined_size(problem, &theta));
         machine.centre(task);
         let (slack, half, groups) = (theta.clone(), theta.clone(), set.groups(theta.len()));
         let (price, a, values) = (vec![0.0; groups.len()], Vec::new(), Values::Exact(Matrix::default()));
         let mut state = Self { machine, theta, slack, price, groups, a, values, half, pairs: f64::INFINITY };
-        state.look(grams, task, exact);
+        state.look(problem.grams, task, exact);
         let product = state.machine.balance_all(task, &state.values.decision(&state.theta));
         for (price, group) in state.price.iter_mut().zip(&state.groups) {
             let steep = |m: usize| set.phi(state.theta[m])[1];
@@ -295,49 +332,50 @@ impl<'a> Joint<'a> {
     /// Steps until the gap is closed or they no longer help.
     fn walk(&mut self, run: &mut Run<'a>, set: &dyn Separable) -> Result<()> {
         let problem = run.problem;
-        let task = &problem.parts[0].task;
-        let thin = thin(problem.grams);
-        let (mut tolerance, mut last, mut slow) = (rough(task.y.len(), thin.is_some()), f64::INFINITY, 0);
+        let mut pace = Pace::new(problem.grams.n_samples(), thin(problem.grams).is_some());
         for _ in 0..MAX_STEPS {
-            let point = self.point(run, set, self.theta.clone());
+            let point = self.point(problem, set, self.theta.clone());
             run.keep(&point);
             run.raise(point.lower_bound(set));
             run.record(active(&point.theta));
-            let settled = run.optimal() && (!set.selects() || self.sparser(run, set)?);
+            let settled =
+                run.optimal() && (!set.selects() || face::settle(run, set, Some(self))? || self.sparser(run, set)?);
             let close = run.gap() <= FURTHER * problem.tol;
             if settled || close || run.stopped() || run.iterations() >= problem.max_iter {
                 break;
             }
             let open = run.upper() - run.lower;
-            let stalls = thin.is_none() && open > STALLS * last;
-            slow = if open > SLOW * last { slow + 1 } else { 0 };
-            last = open;
-            if slow == PATIENCE || stalls || self.pairs < BEHIND * open {
-                if tolerance > EXACT {
-                    let finer = if slow == PATIENCE { tolerance.powf(1.5) } else { FINER * tolerance };
-                    (tolerance, slow) = (finer.max(EXACT), 0);
-                } else if slow == PATIENCE {
-                    break;
-                }
+            if !self.advance(problem, set, &mut pace, open) {
+                break;
             }
-            // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
-            let kernel = match &thin {
-                Some(factors) => {
-                    let thin = combined(factors, &self.theta).thinner(tolerance);
-                    Kernel::Thin { thin, rounded: tolerance > ROUNDED }
-                }
-                None => Kernel::Whole(problem.grams.combine_rough(&self.theta, tolerance)),
-            };
-            self.step(task, set, kernel);
-            self.look(problem.grams, task, thin.is_some() || tolerance < SINGLE);
         }
         Ok(())
     }
 
+    /// A step where the bounds are `open` apart; false where steps no longer help.
+    fn advance(&mut self, problem: &Problem<'a>, set: &dyn Separable, pace: &mut Pace, open: f64) -> bool {
+        let task = &problem.parts[0].task;
+        let thin = thin(problem.grams).is_some();
+        let stalls = !thin && open > STALLS * pace.last;
+        pace.slow = if open > SLOW * pace.last { pace.slow + 1 } else { 0 };
+        pace.last = open;
+        if pace.slow == PATIENCE || stalls || self.pairs < BEHIND * open {
+            if pace.tolerance > EXACT {
+                let finer = if pace.slow == PATIENCE { pace.tolerance.powf(1.5) } else { FINER * pace.tolerance };
+                (pace.tolerance, pace.slow) = (finer.max(EXACT), 0);
+            } else if pace.slow == PATIENCE {
+                return false;
+            }
+        }
+        // Without a step the point is the same, and so is the next gap: a finer F then, or the other road.
+        self.step(task, set, Kernel::of(problem.grams, &self.theta, pace.tolerance));
+        self.look(problem.grams, task, thin || pace.tolerance < SINGLE);
+        true
+    }
+
     /// What the multipliers and these weights, on the boundary of Θ, prove.
-    fn point(&self, run: &Run<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
+    fn point(&self, problem: &Problem<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
         set.tighten(&mut theta);
-        let problem = run.problem;
         let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), self.values.decision(&theta));
         solution.give = Some(self.machine.give());
         let square = dot(&self.a, &self.a);
@@ -346,20 +384,22 @@ impl<'a> Joint<'a> {
         Point { theta, solutions: vec![solution], primal, dual_sum, slope, images: None }
     }
 
-    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers, or with their own where a machine is soon
-    /// solved.
+    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers, or with those of a machine solved at these
+    /// weights where that is soon done.
     fn sparser(&self, run: &mut Run<'_>, set: &dyn Separable) -> Result<bool> {
-        let solve = self.a.len() < working_set::MIN_TERMS && self.theta.len() >= working_set::MIN_TERMS;
+        let soon = self.a.len() < working_set::MIN_TERMS;
         for small in SMALL {
-            let mut theta = self.sparse(small);
-            let point = if solve {
-                set.tighten(&mut theta);
-                run.visit_to(0.1 * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?
-            } else {
-                self.point(run, set, theta)
-            };
+            let point = self.point(run.problem, set, self.sparse(small));
+            let theta = point.theta.clone();
             if run.replace_if_certified(point) {
                 return Ok(true);
+            }
+            if soon {
+                let solved = run.visit_to(0.1 * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?;
+                run.raise(solved.lower_bound(set));
+                if run.replace_if_certified(solved) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -377,7 +417,7 @@ impl<'a> Joint<'a> {
             let sums = self.groups.iter().map(|group| f64::from(u8::from(group.contains(&m))));
             self.values.column(m).into_iter().chain(sums).collect()
         });
-        run.replace_if_certified(self.point(run, set, theta));
+        run.replace_if_certified(self.point(run.problem, set, theta));
     }
 
     /// θ without the weights that are small where their slack is not.

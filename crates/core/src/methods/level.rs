@@ -127,6 +127,9 @@ pub fn clean(set: &dyn WeightSet, mut theta: Vec<f64>) -> Vec<f64> {
 /// limit: if a machine solved at them is certified too, they are the better answer. So are, next, the best ones without the small, where Θ
 /// selects kernels.
 fn polish(run: &mut Run<'_>, set: &dyn Separable, cuts: &Cuts, mu: &[f64], last: &Point) -> Result<()> {
+    if run.optimal() && super::joint::settle(run, set, None)? {
+        return Ok(());
+    }
     let Some(best) = run.best.as_ref().filter(|_| run.optimal()) else { return Ok(()) };
     let least = SMALL * best.theta.iter().copied().fold(0.0, f64::max);
     let without = (set.selects() && best.theta.iter().any(|t| (f64::MIN_POSITIVE..least).contains(t))).then(|| {

@@ -1,7 +1,7 @@
-//! Do two solvers name the same kernels? `auto` and `level` on random halves of several data sets.
+//! Do two solvers name the same kernels? `auto` and `level` on random parts of several data sets.
 //!
-//!     cargo run --release -p mercer --example bench_zeros [SPLITS [SETS [NORMALIZATIONS [PRICES]]]]
-//!     cargo run --release -p mercer --example bench_zeros 20 heart,ionosphere,toy1,toy2,wdbc trace,multiplicative 1,100
+//!     cargo run --release -p mercer --example bench_zeros [SPLITS [SETS [NORMALIZATIONS [PRICES [SHARE]]]]]
+//!     cargo run --release -p mercer --example bench_zeros 20 heart,ionosphere,toy1,toy2,wdbc trace,multiplicative 1,100 0.5
 //!
 //! Prints a Markdown table with a row for each set, normalisation, price C (times the rows for unit-trace kernels), v and tolerance: the
 //! mean number of kernels that each solver selects, the mean number that carry 99 % of the weight, the largest difference between the two
@@ -85,6 +85,7 @@ fn main() -> Result<()> {
     let splits: u64 = argument(1, "20").parse().unwrap_or(20);
     let (sets, scalings) = (argument(2, "heart,ionosphere,toy1,toy2,wdbc"), argument(3, "trace,multiplicative"));
     let prices: Vec<f64> = argument(4, "1").split(',').filter_map(|p| p.parse().ok()).collect();
+    let share: f64 = argument(5, "0.5").parse().unwrap_or(0.5);
     println!(
         "| set | scaling | C | v | tol | kernels, auto / level | 99 %, auto / level | apart at most | uncertified | dust, auto / level | s, auto / level |"
     );
@@ -96,7 +97,7 @@ fn main() -> Result<()> {
         };
         for scaling in scalings.split(',') {
             let normalize = if scaling == "trace" { Normalize::Trace } else { Normalize::Multiplicative };
-            threads::install(Some(1), || sweep((set, &x, &y), (scaling, normalize), &prices, splits))?;
+            threads::install(Some(1), || sweep((set, &x, &y), (scaling, normalize), &prices, (splits, share)))?;
         }
     }
     Ok(())
@@ -106,7 +107,7 @@ fn sweep(
     (set, x, y): (&str, &Dataset, &Target),
     (scaling, normalize): (&str, Normalize),
     prices: &[f64],
-    splits: u64,
+    (splits, share): (u64, f64),
 ) -> Result<()> {
     let settings: Vec<(f64, f64, f64)> = prices
         .iter()
@@ -115,14 +116,14 @@ fn sweep(
     let mut found: Vec<Vec<[Selection; 2]>> = settings.iter().map(|_| Vec::new()).collect();
     for seed in 0..splits {
         let drawn = match set {
-            "toy1" => Some(synthetic::toy1(150, seed)),
-            "toy2" => Some(synthetic::toy2(150, seed)),
+            "toy1" => Some(synthetic::toy1((300.0 * share) as usize, seed)),
+            "toy2" => Some(synthetic::toy2((300.0 * share) as usize, seed)),
             _ => None,
         };
         let (x, y) = match drawn {
             Some((x, y)) => (x, y),
             None => {
-                let (rows, _) = split::stratified_split(y, 0.5, seed)?;
+                let (rows, _) = split::stratified_split(y, share, seed)?;
                 (x.select(&rows), y.select(&rows))
             }
         };

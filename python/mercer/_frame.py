@@ -38,6 +38,7 @@ class ComparisonFrame(pd.DataFrame):
                 "low": low,
                 "high": high,
                 "kernels": line["selected"],
+                "carrying": line.get("carrying"),
                 "of": line["total"],
                 "gap": line["gap"],
                 "seconds": line["seconds"][0],

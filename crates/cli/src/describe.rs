@@ -89,7 +89,7 @@ fn summary(model: &Model, row: &MethodRow) -> String {
         ("method", row.method.clone()),
         ("predicts", task),
         ("expects", expects),
-        ("kernels", format!("{} of {} selected; bank: {}", row.selected, row.total, setting("kernels"))),
+        ("kernels", kernels(row, &setting("kernels"))),
         (
             "settings",
             format!(
@@ -111,6 +111,11 @@ fn summary(model: &Model, row: &MethodRow) -> String {
     let approx = report::approximation(model).map(|told| ("approx", told));
     let told = facts.into_iter().chain(approx).map(|(label, value)| format!("{label:<10} {value}"));
     told.collect::<Vec<_>>().join("\n")
+}
+
+fn kernels(row: &MethodRow, bank: &str) -> String {
+    let MethodRow { selected, total, carrying, .. } = row;
+    format!("{selected} of {total} selected, {carrying} carry 99 % of the weight; bank: {bank}")
 }
 
 /// Weights, largest first; a column per weight vector, and one for what kernels lost where they stand in for others.
@@ -227,7 +232,7 @@ pub fn value(model: &Model, all: bool) -> Value {
         "spec": model.spec,
         "columns": columns,
         "n_samples": model.n_samples,
-        "kernels": { "selected": row.selected, "total": row.total },
+        "kernels": { "selected": row.selected, "carrying": row.carrying, "total": row.total },
         "gap": row.gap,
         "status": row.status,
         "certificate": model.certificate(),
@@ -313,7 +318,7 @@ mod tests {
         for part in [
             "method     gmkl p=2 v=0.5",
             "predicts   classes no, yes",
-            "kernels    2 of 3 selected; bank: linear on each",
+            "kernels    2 of 3 selected, 2 carry 99 % of the weight; bank: linear on each",
             "storage    low-rank (budget 3.00 GiB)",
             "linear on x2  0.7500\nlinear on x0  0.2500\nkernels with weight exactly 0: 1",
             "yes      2.0000000    1.5000000  2.5e-1  max_iterations           9             2",

@@ -67,14 +67,14 @@ fn fit(label: &'static str, learn: &(Dataset, Target), held: &(Dataset, Target),
 }
 
 fn words(args: &DemoArgs, fits: &[Fitted]) -> String {
-    let headers = ["method", "C", "test accuracy", "kernels", "gap", "status", "time"];
+    let headers = ["method", "C", "test accuracy", "kernels (99 %)", "gap", "status", "time"];
     let row = |f: &Fitted| {
         let score = f.row.score.as_ref().map_or(f64::NAN, |s| s.value);
         vec![
             f.label.to_string(),
             f.c.to_string(),
             format!("{score:.3}"),
-            format!("{} of {}", f.row.selected, f.row.total),
+            format!("{} of {} ({})", f.row.selected, f.row.total, f.row.carrying),
             report::gap(f.row.gap),
             f.row.status.as_str().to_string(),
             report::seconds(f.row.seconds),

@@ -11,7 +11,7 @@ use super::{
     evaluate::{Memory, Problem},
     joint, level,
     lp::{SMALL, STEADY},
-    uniform,
+    uniform, zeros,
 };
 use crate::{
     Result,
@@ -33,13 +33,15 @@ pub fn fit(
     }
     if let Some(v) = v {
         let set = PerRegion::new(ElasticNet::new(v, p)?, regions);
-        return joint::fit_or(problem, &set, false, memory, observer, &|m, o| level::fit(problem, &set, m, o));
+        let fit = joint::fit_or(problem, &set, false, memory, observer, &|m, o| level::fit(problem, &set, m, o));
+        return zeros::settle(problem, &set, fit?);
     }
     let set = PerRegion::new(LpBall::new(p)?, regions);
-    joint::fit_or(problem, &set, false, memory, observer, &|memory, observer| {
+    let fit = joint::fit_or(problem, &set, false, memory, observer, &|memory, observer| {
         if p < SMALL {
             return level::fit(problem, &set, memory, observer);
         }
         alternating::fit(problem, &set, p >= STEADY, memory, observer)
-    })
+    });
+    zeros::settle(problem, &set, fit?)
 }

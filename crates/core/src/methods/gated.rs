@@ -18,7 +18,10 @@ pub use quasi_newton::Element;
 use quasi_newton::{History, add, inner};
 use rayon::prelude::*;
 
-use super::evaluate::{Point, Problem, Run, active, solve_at, spread};
+use super::{
+    evaluate::{Point, Problem, Run, active, solve_at, spread},
+    zeros::DUST,
+};
 use crate::{
     Error, Result,
     data::Rng,
@@ -147,11 +150,30 @@ pub fn fit_gate(
     let Some((gated, status)) = best else {
         return Err(Error::numerical("the fit", "no start produced a finite objective"));
     };
+    let gated = without_dust(problem, gate, gated)?;
     let (primal, dual_sum) = (gated.value, gated.solutions.iter().map(|s| s.dual_sum).sum());
     let theta = gate.weights(&gated.gates, &gated.parameters);
     let slope = vec![0.0; theta.len()];
     run.best = Some(Point { theta, solutions: gated.solutions.clone(), primal, dual_sum, slope, images: None });
     Ok((run.finish_as(primal, f64::NAN, f64::NAN, status)?, gated))
+}
+
+/// The same with gates shut that are all but shut: steps of a softmax bring a weight near zero, never to it. As it was where V would rise by
+/// more than the tolerance.
+fn without_dust(problem: &Problem<'_>, gate: &dyn Gate, gated: Gated) -> Result<Gated> {
+    let weights = gate.weights(&gated.gates, &gated.parameters);
+    let kernels = gated.gates.cols();
+    // Weights of a kernel gate are one group, those of a group gate one for each group.
+    let least = |group: &[f64]| DUST * group.iter().copied().fold(0.0, f64::max);
+    let shut: Vec<bool> = weights.chunks(kernels).flat_map(|own| own.iter().map(|w| *w < least(own))).collect();
+    if !shut.contains(&true) {
+        return Ok(gated);
+    }
+    let at = gate.element(gate.with_shut(&gated.parameters, &shut));
+    let accuracy = (FINEST * problem.tol).max(ACCURACY.1);
+    let without = visit(problem, gate, at, accuracy, Some(&gated.duals()))?;
+    let risen = without.value - gated.value;
+    Ok(if risen <= problem.tol * gated.value.abs() { without } else { gated })
 }
 
 /// Normal parameters, scaled so that the largest argument of the gate is 1.

@@ -26,6 +26,7 @@ use system::System;
 use super::{
     evaluate::{Memory, Point, Problem, Run, active},
     working_set,
+    zeros::MACHINE,
 };
 use crate::{
     Error, Result,
@@ -70,6 +71,10 @@ const APART: f64 = 10.0;
 const ROUNDED: f64 = 1e-6;
 /// V too, for steps with a matrix that leaves out more than this.
 const SINGLE: f64 = 1e-4;
+/// From this gap on the kernels that may have weight are few enough, and known well enough, to go on with them alone.
+const EARLY: f64 = 1e-2;
+/// Where that did not lead to a certified answer it is tried again at this share of the gap.
+const NEARER: f64 = 0.1;
 /// Where an answer with zeros is not certified yet, steps go on to this share of the gap allowed.
 const FURTHER: f64 = 0.3;
 /// A weight is a zero in the answer if, in units of the largest, it is smaller than this times its slack in units of its slope: the first
@@ -333,21 +338,31 @@ impl<'a> Joint<'a> {
     fn walk(&mut self, run: &mut Run<'a>, set: &dyn Separable) -> Result<()> {
         let problem = run.problem;
         let mut pace = Pace::new(problem.grams.n_samples(), thin(problem.grams).is_some());
+        // On few rows a machine is soon solved.
+        let soon = problem.grams.n_samples() < working_set::MIN_TERMS;
+        let mut near = EARLY.max(problem.tol);
         for _ in 0..MAX_STEPS {
             let point = self.point(problem, set, self.theta.clone());
             run.keep(&point);
             run.raise(point.lower_bound(set));
             run.record(active(&point.theta));
-            let settled =
-                run.optimal() && (!set.selects() || face::settle(run, set, Some(self))? || self.sparser(run, set)?);
-            let close = run.gap() <= FURTHER * problem.tol;
-            if settled || close || run.stopped() || run.iterations() >= problem.max_iter {
-                break;
+            let mut settled = run.optimal() && !set.selects();
+            if run.gap() <= near {
+                near = (NEARER * run.gap()).max(problem.tol);
+                settled |= face::settle(run, set, Some(self))?;
             }
+            settled = settled || (run.optimal() && self.sparser(run, set, soon)?);
+            if settled || run.stopped() {
+                return Ok(());
+            }
+            let over = run.gap() <= FURTHER * problem.tol || run.iterations() >= problem.max_iter;
             let open = run.upper() - run.lower;
-            if !self.advance(problem, set, &mut pace, open) {
+            if over || !self.advance(problem, set, &mut pace, open) {
                 break;
             }
+        }
+        if run.optimal() && set.selects() && !soon {
+            self.sparser(run, set, true)?;
         }
         Ok(())
     }
@@ -384,18 +399,17 @@ impl<'a> Joint<'a> {
         Point { theta, solutions: vec![solution], primal, dual_sum, slope, images: None }
     }
 
-    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers, or with those of a machine solved at these
-    /// weights where that is soon done.
-    fn sparser(&self, run: &mut Run<'_>, set: &dyn Separable) -> Result<bool> {
-        let soon = self.a.len() < working_set::MIN_TERMS;
+    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers or, if `solved`, with those of a machine
+    /// solved at these weights.
+    fn sparser(&self, run: &mut Run<'_>, set: &dyn Separable, solved: bool) -> Result<bool> {
         for small in SMALL {
             let point = self.point(run.problem, set, self.sparse(small));
             let theta = point.theta.clone();
             if run.replace_if_certified(point) {
                 return Ok(true);
             }
-            if soon {
-                let solved = run.visit_to(0.1 * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?;
+            if solved {
+                let solved = run.visit_to(MACHINE * run.problem.tol, theta, Some(std::slice::from_ref(&self.a)))?;
                 run.raise(solved.lower_bound(set));
                 if run.replace_if_certified(solved) {
                     return Ok(true);

@@ -11,6 +11,7 @@ use super::{
     cuts::Cuts,
     evaluate::{Memory, Point, Problem, Run, active},
     second_order::Model,
+    zeros::without_lacking,
 };
 use crate::{
     Result,
@@ -29,8 +30,9 @@ const LEVEL_SIMPLEX: f64 = 0.5;
 const ACCURACY: f64 = 1e-2;
 /// Weights below this fraction of the largest are zeros.
 const ZERO: f64 = 1e-7;
-/// Weights below this fraction of the largest are zeros in the answer, if that is certified too.
-const SMALL: f64 = 1e-3;
+/// A weight is a zero in the answer if it is below this fraction of the largest, times what its multiplier lacks: the first of these for which
+/// that is certified.
+const SMALL: [f64; 2] = [1e-1, 1e-2];
 /// Accuracy of second-order steps, likewise.
 const NEWTON_ACCURACY: f64 = 1e-3;
 /// Where the gap has hardly fallen, second-order steps are not tried: better points alone do not raise the lower bound.
@@ -123,25 +125,29 @@ pub fn clean(set: &dyn WeightSet, mut theta: Vec<f64>) -> Vec<f64> {
     theta
 }
 
-/// The weights that answer the best lower bound are exactly zero where the optimum's are, while projections approach zero only in the
-/// limit: if a machine solved at them is certified too, they are the better answer. So are, next, the best ones without the small, where Θ
-/// selects kernels.
+/// The answer with zeros, where Θ selects kernels, if it is certified: from its face, where that can be found; from the weights that answer the
+/// best lower bound, which are exactly zero where the optimum's are, while projections approach zero only in the limit; or from the best weights
+/// without those that are small where their multipliers lack what gives weight.
 fn polish(run: &mut Run<'_>, set: &dyn Separable, cuts: &Cuts, mu: &[f64], last: &Point) -> Result<()> {
     if run.optimal() && super::joint::settle(run, set, None)? {
         return Ok(());
     }
     let Some(best) = run.best.as_ref().filter(|_| run.optimal()) else { return Ok(()) };
-    let least = SMALL * best.theta.iter().copied().fold(0.0, f64::max);
-    let without = (set.selects() && best.theta.iter().any(|t| (f64::MIN_POSITIVE..least).contains(t))).then(|| {
-        let mut theta: Vec<f64> = best.theta.iter().map(|&t| if t < least { 0.0 } else { t }).collect();
-        set.tighten(&mut theta);
-        theta
-    });
-    let answering = (mu.len() > 1).then(|| cuts.aggregate(set, mu).2).and_then(|slope| {
+    let mut candidates = Vec::new();
+    if mu.len() > 1 {
+        let slope = cuts.aggregate(set, mu).2;
         let theta = set.support_point(&slope);
-        (dot(&slope, &theta) > 0.0 && active(&theta) > 1).then_some(theta)
-    });
-    for theta in answering.into_iter().chain(without) {
+        if dot(&slope, &theta) > 0.0 && active(&theta) > 1 {
+            candidates.push(theta);
+        }
+    }
+    if set.selects() {
+        let kept = active(&best.theta);
+        let without = SMALL.map(|small| without_lacking(set, &best.theta, &best.slope, small));
+        candidates.extend(without.into_iter().filter(|theta| active(theta) < kept));
+    }
+    for mut theta in candidates {
+        set.tighten(&mut theta);
         let candidate = run.visit(theta, Some(&last.duals()))?;
         run.raise(candidate.lower_bound(set));
         if run.replace_if_certified(candidate) {

@@ -27,6 +27,7 @@ mod uniform;
 pub mod vcmkl;
 mod verify;
 mod working_set;
+mod zeros;
 
 pub use align::non_negative;
 pub use catalogue::{MethodInfo, catalogue};
@@ -47,7 +48,7 @@ use crate::{
     Error, Result,
     model::Fit,
     trace::Observer,
-    weights::{ElasticNet, Separable},
+    weights::{ElasticNet, LpBall, Separable},
 };
 
 impl MethodSpec {
@@ -57,7 +58,7 @@ impl MethodSpec {
             Self::Uniform {} => uniform::fit(problem, memory, observer),
             Self::Gmkl { v, p, solver } => {
                 let set = ElasticNet::new(v, p)?;
-                match solver {
+                let fit = match solver {
                     Solver::Level => sparse_or_level(problem, &set, memory, observer),
                     Solver::Auto | Solver::Interior => joint::fit_or(
                         problem,
@@ -73,9 +74,12 @@ impl MethodSpec {
                         "auto, level, alternating or interior for gmkl",
                         "one that needs p = 1",
                     )),
-                }
+                };
+                zeros::settle(problem, &set, fit?)
             }
-            Self::Lp { p, solver } => lp::fit(problem, p, solver, memory, observer),
+            Self::Lp { p, solver } => {
+                zeros::settle(problem, &LpBall::new(p)?, lp::fit(problem, p, solver, memory, observer)?)
+            }
             Self::Smkl { ref penalty, eps } => smkl::fit(problem, penalty, eps, memory, observer),
             // The choice needs the rows themselves: `Prepared` makes it, and what is left is a fixed weight vector.
             Self::Single { .. } => single::fit(problem, memory, observer),

@@ -44,6 +44,7 @@ fn chosen(line: &Line) -> String {
     line.chosen.iter().map(|(k, v)| format!("{k}={}", short(v))).collect::<Vec<_>>().join(" ")
 }
 
+/// Kernels with a weight, of how many, and how many of them carry 99 % of it.
 fn kernels(line: &Line) -> String {
     let spread = if line.selected_sd > 0.0 { format!(" ± {:.1}", line.selected_sd) } else { String::new() };
     let count = if line.selected.fract() == 0.0 && line.selected_sd == 0.0 {
@@ -51,13 +52,13 @@ fn kernels(line: &Line) -> String {
     } else {
         format!("{:.1}", line.selected)
     };
-    format!("{count}{spread} of {}", line.total)
+    format!("{count}{spread} of {} ({})", line.total, significant(line.carrying, 3))
 }
 
 /// The table as text.
 pub fn comparison_table(c: &Comparison) -> String {
     let headers =
-        ["method", c.metric.as_str(), "kernels", "gap", "fit", "search", "against uniform", "p", "chosen most"];
+        ["method", c.metric.as_str(), "kernels (99 %)", "gap", "fit", "search", "against uniform", "p", "chosen most"];
     let row = |l: &Line| {
         let difference = l.versus_uniform.map_or_else(|| "–".into(), |v| format!("{:+.3}", v.difference));
         vec![
@@ -188,7 +189,7 @@ fn lines(c: &Comparison) -> String {
         metric,
         "sd",
         "",
-        "kernels",
+        "kernels (99 %)",
         "gap",
         "fit",
         "search",

@@ -102,7 +102,8 @@ fn methods(rows: &[MethodRow]) -> String {
     let sortable = rows.len() > 1;
     let metric = rows.iter().find_map(|r| r.score.as_ref()).map(|s| s.name.as_str());
     let mut out = String::from("<thead><tr>");
-    let headers = ["method", metric.unwrap_or("score"), "95 % interval", "kernels", "of", "gap", "status", "time"];
+    let headers =
+        ["method", metric.unwrap_or("score"), "95 % interval", "kernels", "carry 99 %", "of", "gap", "status", "time"];
     for header in headers {
         let class = if matches!(header, "method" | "status") { "" } else { " class=\"n\"" };
         let header = escape(header);
@@ -118,11 +119,12 @@ fn methods(rows: &[MethodRow]) -> String {
         let shown = value.map_or_else(|| "–".into(), |v| significant(v, 4));
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th>{}{}{}{}{}<td>{}</td>{}</tr>",
+            "<tr><th scope=\"row\">{}</th>{}{}{}{}{}{}<td>{}</td>{}</tr>",
             escape(&row.method),
             number(value, &shown),
             number(interval.map(|i| i.0), &range),
             number(Some(row.selected as f64), &row.selected.to_string()),
+            number(Some(row.carrying as f64), &row.carrying.to_string()),
             number(Some(row.total as f64), &row.total.to_string()),
             number(row.gap, &gap(row.gap)),
             row.status.as_str(),

@@ -10,6 +10,7 @@ use crate::{
     model::Machine,
     select::{Comparison, Tuning},
     trace::{IterRecord, Status},
+    weights::carrying,
 };
 
 mod comparison;
@@ -77,6 +78,9 @@ pub struct MethodRow {
     pub score: Option<Score>,
     /// Kernels with a non-zero weight in some machine.
     pub selected: usize,
+    /// Kernels that together carry 99 % of the weight, on average over machines.
+    #[serde(default)]
+    pub carrying: usize,
     /// Kernels on offer.
     pub total: usize,
     /// The relative duality gap, of all machines together; `None` where the method has none.
@@ -168,11 +172,13 @@ impl MethodRow {
         // Localized models have a weight per region.
         let used = |k: &Machine, m: usize| k.weights.iter().skip(m).step_by(total.max(1)).any(|w| *w != 0.0);
         let selected = (0..total).filter(|&m| model.machines.iter().any(|k| used(k, m))).count();
+        let weights: Vec<f64> = WeightPanel::new(method, model).ranked().into_iter().map(|(_, w)| w).collect();
         let certificate = model.certificate();
         Self {
             method: method.into(),
             score,
             selected,
+            carrying: carrying(&weights),
             total,
             gap: Some(certificate.gap).filter(|g| g.is_finite()),
             status: certificate.status,

@@ -11,6 +11,7 @@ fn row(method: &str, accuracy: f64, interval: (f64, f64), selected: usize) -> Me
         method: method.into(),
         score: Some(score),
         selected,
+        carrying: selected.min(2),
         total: 60,
         gap: Some(4e-4),
         status: Status::Optimal,

@@ -126,7 +126,10 @@ fn kept(best: &MethodRow, data: &ReportData) -> Option<String> {
         .map(|&(m, w)| format!("{} ({:.0} %)", panel.kernels[m], 100.0 * w / sum))
         .collect();
     let heaviest = if top.is_empty() { String::new() } else { format!("; the heaviest are {}", top.join(", ")) };
-    Some(format!("{} kept {} of {} kernels{heaviest}.", best.method, best.selected, best.total))
+    Some(format!(
+        "{} kept {} of {} kernels; {} carry 99 % of the weight{heaviest}.",
+        best.method, best.selected, best.total, best.carrying
+    ))
 }
 
 fn certified(data: &ReportData) -> String {

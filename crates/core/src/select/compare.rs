@@ -21,6 +21,7 @@ use crate::{
     data::{Target, split::Split},
     methods::{Fold, Source, Tested, TrainSpec, prices, search_folds},
     trace::{IterRecord, Status},
+    weights::carrying,
 };
 
 /// Regions whose sizes are told; a gate with one region per kernel has too many.
@@ -37,7 +38,10 @@ pub struct Run {
     pub score: Option<f64>,
     /// Kernels with a weight.
     pub selected: usize,
-    /// The same for one machine, region or rule, on average.
+    /// Kernels that together carry 99 % of the weight, over machines and regions.
+    #[serde(default)]
+    pub carrying: usize,
+    /// The number with a weight in one machine, region or rule, on average.
     #[serde(default)]
     pub selected_each: f64,
     /// Kernels on offer.
@@ -265,6 +269,7 @@ impl<'a> Nest<'a> {
             split: 0,
             score,
             selected: (0..kernels.len()).filter(|&m| rows.iter().any(|(_, w)| w[m] != 0.0)).count(),
+            carrying: carrying(&shares(&rows, kernels.len())),
             selected_each: mean_count(&rows),
             total: kernels.len(),
             iterations: certificate.iterations,
@@ -350,6 +355,7 @@ impl Run {
             split: 0,
             score: None,
             selected: 0,
+            carrying: 0,
             selected_each: 0.0,
             total: 0,
             iterations: 0,

@@ -41,6 +41,9 @@ pub struct Line {
     pub selected: f64,
     /// Its standard deviation.
     pub selected_sd: f64,
+    /// Mean number of kernels that together carry 99 % of the weight.
+    #[serde(default)]
+    pub carrying: f64,
     /// Kernels on offer.
     pub total: usize,
     /// Mean seconds of a fit, and of choosing its parameters.
@@ -224,6 +227,7 @@ fn line(own: &[&Run], target: &Target, splits: &[Split]) -> Line {
         interval: mean_interval(&scores, 0),
         selected: selected.0,
         selected_sd: selected.1,
+        carrying: over(|r| r.carrying as f64).0,
         total: fitted.iter().map(|r| r.total).max().unwrap_or(0),
         seconds: (over(|r| r.seconds).0, over(|r| r.search_seconds).0),
         gap: fitted.iter().filter_map(|r| r.gap).reduce(f64::max),

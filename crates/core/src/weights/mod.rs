@@ -13,6 +13,23 @@ pub use per_region::PerRegion;
 
 use crate::linalg::dot;
 
+/// The share of the weight by which kernels are counted beside the number of weights that are not zero: which of the very small weights are
+/// exactly zero can depend on rounding, and so on the processor; which kernels carry nearly all of the weight does not.
+pub const MOST: f64 = 0.99;
+
+/// How many kernels, the heaviest first, carry [`MOST`] of the weight.
+pub fn carrying(weights: &[f64]) -> usize {
+    let mut sorted = weights.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let total: f64 = sorted.iter().sum();
+    let (mut sum, mut count) = (0.0, 0);
+    while sum < MOST * total {
+        sum += sorted[count];
+        count += 1;
+    }
+    count
+}
+
 /// A compact convex set of non-negative weight vectors that contains a neighbourhood of 0 in the positive orthant.
 pub trait WeightSet: Sync {
     /// argmax over θ in Θ of ⟨s, θ⟩ for s ≥ 0; a positive feasible point where s = 0.
@@ -65,5 +82,19 @@ pub trait Separable: WeightSet {
     /// Terms that share one constraint.
     fn groups(&self, n_terms: usize) -> Vec<Range<usize>> {
         std::iter::once(0..n_terms).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::carrying;
+
+    #[test]
+    fn kernels_that_carry_the_weight_are_counted() {
+        assert_eq!(carrying(&[]), 0);
+        assert_eq!(carrying(&[0.0, 0.0]), 0);
+        assert_eq!(carrying(&[1.0, 1e-12, 0.0, 1e-9]), 1);
+        assert_eq!(carrying(&[0.25; 4]), 4);
+        assert_eq!(carrying(&[0.005, 0.5, 0.495]), 2);
     }
 }

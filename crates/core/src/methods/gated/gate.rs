@@ -39,7 +39,13 @@ pub trait Gate: Sync {
 
     /// What is reported: weights of the kernels, group after group.
     fn weights(&self, gates: &Matrix, parameters: &[f64]) -> Vec<f64>;
+
+    /// Parameters that give the same weights, but exactly zero where `shut` says so, in the order of [`Gate::weights`].
+    fn with_shut(&self, parameters: &[f64], shut: &[bool]) -> Vec<f64>;
 }
+
+/// The argument of a gate that is shut: far below those of all others, so that its exponential is exactly zero on new rows as well.
+const SHUT: f64 = -1e9;
 
 /// η_m(x) from z_m(x) = Σ_i R_im k₀(x_i, x) + v_m. Parameters are R (samples × kernels, row after row), then v.
 ///
@@ -116,6 +122,17 @@ impl Gate for KernelGate<'_> {
     /// The mean over the samples.
     fn weights(&self, gates: &Matrix, _: &[f64]) -> Vec<f64> {
         (0..self.kernels).map(|m| gates.column(m).iter().sum::<f64>() / gates.rows() as f64).collect()
+    }
+
+    /// The gate of a kernel that is shut no longer depends on where a row lies.
+    fn with_shut(&self, parameters: &[f64], shut: &[bool]) -> Vec<f64> {
+        let offsets = self.kernel.n() * self.kernels;
+        let own = |(at, z): (usize, &f64)| match shut[at % self.kernels] {
+            false => *z,
+            true if at < offsets => 0.0,
+            true => SHUT,
+        };
+        parameters.iter().enumerate().map(own).collect()
     }
 }
 
@@ -210,5 +227,9 @@ impl Gate for GroupGate<'_> {
 
     fn weights(&self, _: &Matrix, parameters: &[f64]) -> Vec<f64> {
         self.betas(parameters).data().to_vec()
+    }
+
+    fn with_shut(&self, parameters: &[f64], shut: &[bool]) -> Vec<f64> {
+        parameters.iter().zip(shut).map(|(z, shut)| if *shut { SHUT } else { *z }).collect()
     }
 }

@@ -8,7 +8,10 @@
 //! In: a run that is certified, and where its solver stands.   Out: weights with exact zeros, certified again.
 
 use super::{
-    super::evaluate::{Point, Problem, Run},
+    super::{
+        evaluate::{Point, Problem, Run},
+        zeros::{DUST, MACHINE, thresholds},
+    },
     Joint, Kernel, SLOW, Values, combined_size,
     fewer::fewer,
     many_on_few_rows, possible,
@@ -24,6 +27,10 @@ use crate::{
 
 /// Relative gap at which kernels with and without weight are told apart.
 const TOLD_APART: f64 = 1e-10;
+/// Nor need the gap be closed further than this share of the tolerance where every kernel has this many times, or this fraction of, what would
+/// leave open whether it has weight.
+const SOON_ENOUGH: f64 = 1e-2;
+const CLEAR: f64 = 1e2;
 /// Steps on the kernels that may have weight, at most.
 const MAX_STEPS: usize = 40;
 /// Steps that end further from the optimum than this relative gap tell nothing apart; what they find is certified in any case.
@@ -35,13 +42,9 @@ const FLAT: usize = 5;
 /// Kernels leave this many times at most before they are looked at as a whole, and others join as often.
 const MAX_ROUNDS: usize = 6;
 /// A kernel may have weight unless its own, as a share of the largest, is less than this times the share of its multiplier that it lacks.
-const MAY_HAVE: f64 = 1e-2;
+const MAY_HAVE: f64 = 1e-3;
 /// A kernel joins where ½ s_m exceeds λ φ'(0) by this share of it: less than that moves the objective by no more than the square.
 const MISSED: f64 = 1e-6;
-/// Weights below this share of the largest are zeros whatever their multiplier says.
-const DUST: f64 = 1e-6;
-/// Accuracy of a machine solved at the weights found, as a share of the tolerance.
-const MACHINE: f64 = 0.1;
 /// How near a start is to the point it comes from: products of pairs add up to this share of the objective at least, the next where steps from
 /// there do not help.
 const NEAR: [f64; 3] = [1e-4, 1e-2, 1.0];
@@ -60,12 +63,7 @@ struct Place {
 pub fn settle(run: &mut Run<'_>, set: &dyn Separable, state: Option<&Joint<'_>>) -> Result<bool> {
     let problem = run.problem;
     let (n, terms) = (problem.grams.n_samples(), problem.grams.n_terms());
-    if !run.optimal()
-        || !set.selects()
-        || set.groups(terms).len() > 1
-        || !many_on_few_rows(n, terms)
-        || !possible(problem)
-    {
+    if !set.selects() || set.groups(terms).len() > 1 || !many_on_few_rows(n, terms) || !possible(problem) {
         return Ok(false);
     }
     if let Some(state) = state
@@ -73,7 +71,7 @@ pub fn settle(run: &mut Run<'_>, set: &dyn Separable, state: Option<&Joint<'_>>)
     {
         return Ok(true);
     }
-    let Some(best) = run.best.clone() else { return Ok(false) };
+    let Some(best) = run.best.clone().filter(|_| run.optimal()) else { return Ok(false) };
     let open = run.upper() - run.lower;
     let kept: Vec<usize> = (0..terms).filter(|&m| best.theta[m] > 0.0).collect();
     for share in NEAR {
@@ -173,19 +171,15 @@ impl Place {
     }
 }
 
-/// λ φ'(0): what ½ s_m must exceed for a weight, where `half` holds ½ s of all kernels that have some.
+/// λ φ'(0), where `half` holds ½ s of all kernels that have weight.
 fn enough(set: &dyn Separable, half: &[f64]) -> f64 {
-    let best = set.support_point(half);
-    let strongest = (0..half.len()).fold(0, |b, m| if best[m] > best[b] { m } else { b });
-    half[strongest] / set.phi(best[strongest])[1] * set.phi(f64::MIN_POSITIVE)[1]
+    thresholds(set, half)[0].1
 }
 
 impl<'a> Joint<'a> {
     /// Kernels whose weight is not clearly on its way to zero.
     fn may_have_weight(&self) -> Vec<usize> {
-        let largest = self.theta.iter().copied().fold(0.0, f64::max);
-        let lacks = |m: usize| self.slack[m] / (self.half[m] + self.slack[m]);
-        (0..self.theta.len()).filter(|&m| self.theta[m] >= MAY_HAVE * lacks(m) * largest).collect()
+        self.stay_or_go().enumerate().filter(|(_, ratio)| *ratio >= MAY_HAVE).map(|(m, _)| m).collect()
     }
 
     fn place(&self) -> Place {
@@ -206,7 +200,20 @@ impl<'a> Joint<'a> {
         own
     }
 
-    /// Steps until the gap is all but closed or they no longer help; ends where it was least, and tells it.
+    /// What a kernel's weight is as a share of the largest, over the share of λ φ'(θ) that its multiplier lacks: on the way to the optimum this
+    /// grows without bound where the weight stays, and vanishes where it goes.
+    fn stay_or_go(&self) -> impl Iterator<Item = f64> {
+        let largest = self.theta.iter().copied().fold(0.0, f64::max);
+        let pairs = self.half.iter().zip(&self.slack);
+        self.theta.iter().zip(pairs).map(move |(theta, (half, slack))| theta / largest * (half + slack) / slack)
+    }
+
+    /// Is no kernel left of which that cannot be said yet?
+    fn told_apart(&self) -> bool {
+        self.stay_or_go().all(|ratio| ratio < 1.0 / CLEAR || ratio > CLEAR)
+    }
+
+    /// Steps until the gap is all but closed, or every kernel is told apart, or they no longer help; ends where the gap was least, and tells it.
     fn walk_to(&mut self, problem: &Problem<'a>, set: &dyn Separable) -> f64 {
         let task: &Task<'_> = &problem.parts[0].task;
         let scale = task.constant_objective();
@@ -219,7 +226,8 @@ impl<'a> Joint<'a> {
             if gap < closest {
                 (best, closest) = (self.place(), gap);
             }
-            if gap <= TOLD_APART || slow == FLAT || self.pairs <= SPENT * point.primal {
+            let told = gap <= SOON_ENOUGH * problem.tol && self.told_apart();
+            if told || gap <= TOLD_APART || slow == FLAT || self.pairs <= SPENT * point.primal {
                 break;
             }
             self.step(task, set, Kernel::of(problem.grams, &self.theta, EXACT));
@@ -235,12 +243,8 @@ impl<'a> Joint<'a> {
     /// are alike as make the same decision values.
     fn with_zeros(&self, set: &dyn Separable) -> Vec<f64> {
         let largest = self.theta.iter().copied().fold(0.0, f64::max);
-        let needed = enough(set, &self.half);
-        let own = |(theta, half): (&f64, &f64)| {
-            let lacks = 1.0 - half / needed;
-            if *theta < lacks.max(DUST) * largest { 0.0 } else { *theta }
-        };
-        let mut theta: Vec<f64> = self.theta.iter().zip(&self.half).map(own).collect();
+        let own = |(theta, ratio): (&f64, f64)| if ratio < 1.0 || *theta < DUST * largest { 0.0 } else { *theta };
+        let mut theta: Vec<f64> = self.theta.iter().zip(self.stay_or_go()).map(own).collect();
         if set.phi(1.0)[2] == 0.0 {
             fewer(&mut theta, &|m| {
                 let mut column = self.values.column(m);

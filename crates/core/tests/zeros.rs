@@ -125,7 +125,7 @@ fn kernels_that_the_logarithm_meant_to_remove_are_removed() {
 fn gates_that_are_all_but_shut_are_shut() {
     let (x, y) = synthetic::toy1(60, 2);
     for name in ["lmkl", "glmkl", "gsmkl"] {
-        let method = serde_json::from_value(serde_json::json!({ "name": name })).unwrap();
+        let method = MethodSpec::named(name).unwrap();
         let spec = TrainSpec {
             kernels: "rbf(0.5|1|2), poly(1..2) on all, each".into(),
             c: 10.0,

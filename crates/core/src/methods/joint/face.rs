@@ -25,7 +25,7 @@ use crate::{
     weights::Separable,
 };
 
-/// Relative gap at which kernels with and without weight are told apart.
+/// Relative gap at which kernels with and without weight are told apart: multipliers are then known to about its root.
 const TOLD_APART: f64 = 1e-10;
 /// Nor need the gap be closed further than this share of the tolerance where every kernel has this many times, or this fraction of, what would
 /// leave open whether it has weight.
@@ -33,6 +33,8 @@ const SOON_ENOUGH: f64 = 1e-2;
 const CLEAR: f64 = 1e2;
 /// Steps on the kernels that may have weight, at most.
 const MAX_STEPS: usize = 40;
+/// A step leaves out of K_θ this share of the gap that is open before it: far less than the step closes, so that no more steps are needed.
+const LEFT_OUT: f64 = 1e-2;
 /// Steps that end further from the optimum than this relative gap tell nothing apart; what they find is certified in any case.
 const CLOSE: f64 = 1e-2;
 /// Steps end where the products of all pairs add up to less than this share of the objective: what is left is rounding.
@@ -42,7 +44,7 @@ const FLAT: usize = 5;
 /// Kernels leave this many times at most before they are looked at as a whole, and others join as often.
 const MAX_ROUNDS: usize = 6;
 /// A kernel may have weight unless its own, as a share of the largest, is less than this times the share of its multiplier that it lacks.
-const MAY_HAVE: f64 = 1e-3;
+const MAY_HAVE: f64 = 1e-2;
 /// A kernel joins where ½ s_m exceeds λ φ'(0) by this share of it: less than that moves the objective by no more than the square.
 const MISSED: f64 = 1e-6;
 /// How near a start is to the point it comes from: products of pairs add up to this share of the objective at least, the next where steps from
@@ -230,7 +232,7 @@ impl<'a> Joint<'a> {
             if told || gap <= TOLD_APART || slow == FLAT || self.pairs <= SPENT * point.primal {
                 break;
             }
-            self.step(task, set, Kernel::of(problem.grams, &self.theta, EXACT));
+            self.step(task, set, Kernel::of(problem.grams, &self.theta, (LEFT_OUT * gap).max(EXACT)));
             self.look(problem.grams, task, true);
         }
         if slow > 0 {
@@ -264,7 +266,7 @@ impl<'a> Joint<'a> {
         let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), images.times(&theta));
         solution.give = Some(self.machine.give());
         let (primal, dual_sum) = (solution.primal, solution.dual_sum);
-        let needed = (1.0 + MISSED) * enough(set, &self.half);
+        let needed = (1.0 + MISSED) * self.price[0] * set.phi(f64::MIN_POSITIVE)[1];
         let beyond = (0..theta.len()).filter(|m| 0.5 * forms[*m] > needed).collect();
         (Point { theta, solutions: vec![solution], primal, dual_sum, slope, images: None }, beyond)
     }

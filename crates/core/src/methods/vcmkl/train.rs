@@ -35,7 +35,7 @@ impl Prepared {
         };
         let rules = match own.n_rules {
             RuleCount::Fixed(rules) => rules,
-            RuleCount::Chosen(_) => self.choose_rules(spec, own)?,
+            RuleCount::Chosen(_) => self.choose_rules(spec, own, observer)?,
         };
         let negate = negated(own, names)?;
         let tasks = self.samples.machines(spec)?;
@@ -46,6 +46,7 @@ impl Prepared {
                 (_, Scheme::OneVsRest) => names[k].clone(),
                 (n, Scheme::OneVsOne) => names[Scheme::pairs(n)[k].1].clone(),
             };
+            self.samples.announce(k, spec, observer);
             let machine = self.fit_machine(spec, own, task, rules, negate, observer)?;
             let told = |w: &String| if tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() };
             warnings.extend(machine.warnings.iter().map(told));

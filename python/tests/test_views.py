@@ -107,7 +107,7 @@ def test_missing_views(rows, rule, tmp_path):
     with pytest.raises(ValueError, match="view `b`"):
         part.predict(views)
     # A row with some numbers is no missing row.
-    with pytest.raises(ValueError, match="b.1"):
+    with pytest.raises(ValueError, match=r"b\.1"):
         GMKLClassifier(bank, missing=rule).fit({"a": X[:, :2], "b": np.where(np.arange(4)[2:] == 2, gone[:, 2:], 1.0)}, y)
 
 

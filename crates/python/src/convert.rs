@@ -9,8 +9,7 @@ use mercer::{
     linalg::Matrix,
 };
 use numpy::{
-    Element, Ix1, Ix2, Ix3, PyArray2, PyArrayMethods, PyReadonlyArray, PyUntypedArrayMethods,
-    ndarray::Dimension,
+    Element, Ix1, Ix2, Ix3, PyArray2, PyArrayMethods, PyReadonlyArray, PyUntypedArrayMethods, ndarray::Dimension,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 

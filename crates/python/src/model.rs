@@ -142,20 +142,12 @@ impl Model {
     }
 
     /// One score per class (one in all for two classes) from decision values.
-    fn class_scores<'py>(
-        &self,
-        py: Python<'py>,
-        decision: Plain2<'py>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn class_scores<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         convert::array(py, &self.0.class_scores(&convert::matrix(&decision)?))
     }
 
     /// Probabilities of the classes from decision values; a `ValueError` without the logistic loss.
-    fn probabilities<'py>(
-        &self,
-        py: Python<'py>,
-        decision: Plain2<'py>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn probabilities<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let found = self.0.probabilities(&convert::matrix(&decision)?);
         convert::array(
             py,

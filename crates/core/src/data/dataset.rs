@@ -178,7 +178,7 @@ impl Dataset {
                     let count = absent.iter().filter(|a| **a).count();
                     return Err(Error::data(
                         format!("view `{}`", view.name),
-                        Told::row(row, format!("has nothing in it, the first of {count} such rows of {}", self.len())),
+                        Told::row(row, format!("has nothing in it (rows without it: {count} of {})", self.len())),
                         "drop those rows, or impute kernel values with missing = zero or mean",
                     ));
                 }

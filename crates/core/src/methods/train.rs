@@ -33,8 +33,23 @@ pub fn train(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let spec = &search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
-    Prepared::from_table(data, target, sample_weight, spec)?.fit(spec, observer)
+    let chosen = search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
+    fit_chosen(&Prepared::from_table(data, target, sample_weight, &chosen)?, &chosen, spec, observer)
+}
+
+/// Fits with the values that a search found. Where the observer ended the search, the model says so.
+fn fit_chosen(
+    prepared: &Prepared,
+    chosen: &TrainSpec,
+    asked: &TrainSpec,
+    observer: &mut dyn Observer,
+) -> Result<Model> {
+    let cut = (asked.choose.c || asked.choose.v) && observer.on_pause().is_break();
+    let mut model = prepared.fit(chosen, observer)?;
+    if cut {
+        model.note_stopped("the search for settings");
+    }
+    Ok(model)
 }
 
 /// Fits ready-made Gram matrices, `stack` of shape (n, n, M).
@@ -45,8 +60,8 @@ pub fn train_precomputed(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let spec = &search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
-    Prepared::from_stack(stack, target, sample_weight, spec)?.fit(spec, observer)
+    let chosen = search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
+    fit_chosen(&Prepared::from_stack(stack, target, sample_weight, &chosen)?, &chosen, spec, observer)
 }
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.

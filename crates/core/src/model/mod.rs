@@ -308,6 +308,13 @@ impl Model {
         Certificate { primal, dual, gap, status, iterations: all().map(|c| c.iterations).sum() }
     }
 
+    /// The model is what could be had when a search before it was ended; `what` names the search.
+    pub(crate) fn note_stopped(&mut self, what: &str) {
+        self.warnings.push(format!("{what} was stopped before its end: the best of what it had tried was used"));
+        let certificates = self.machines.iter_mut().map(|m| &mut m.certificate);
+        certificates.chain(&mut self.shared).for_each(|c| c.status = Status::Stopped);
+    }
+
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
     /// (extra columns are ignored), by position where the data have generated names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {

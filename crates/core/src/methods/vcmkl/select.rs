@@ -30,8 +30,13 @@ enum TestRows {
 
 impl Prepared {
     /// The smallest number of rules with the lowest cost over folds (errors, a false positive counted `cost_ratio` times). Where the observer
-    /// ends the search, the best of those that were tried.
-    pub(super) fn choose_rules(&self, spec: &TrainSpec, own: &VcmklSpec, observer: &mut dyn Observer) -> Result<usize> {
+    /// ends the search, the best of those that were tried; and whether it did.
+    pub(super) fn choose_rules(
+        &self,
+        spec: &TrainSpec,
+        own: &VcmklSpec,
+        observer: &mut dyn Observer,
+    ) -> Result<(usize, bool)> {
         if let Target::Classes { names, labels } = &self.samples.target
             && let Some(rare) = (0..names.len()).find(|c| labels.iter().filter(|l| *l == c).count() < 2)
         {
@@ -61,7 +66,7 @@ impl Prepared {
                 break;
             }
         }
-        Ok(best)
+        Ok((best, observer.on_pause().is_break()))
     }
 
     #[allow(clippy::single_match_else)] // two kinds of input, side by side

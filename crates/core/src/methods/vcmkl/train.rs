@@ -33,8 +33,8 @@ impl Prepared {
         let Target::Classes { names, .. } = &self.samples.target else {
             return Err(Error::param("method", "one for values: vcmkl needs classes", "vcmkl"));
         };
-        let rules = match own.n_rules {
-            RuleCount::Fixed(rules) => rules,
+        let (rules, cut) = match own.n_rules {
+            RuleCount::Fixed(rules) => (rules, false),
             RuleCount::Chosen(_) => self.choose_rules(spec, own, observer)?,
         };
         let negate = negated(own, names)?;
@@ -60,6 +60,9 @@ impl Prepared {
         let mut model = self.assemble_fits(&fits, &filled, fitting)?;
         model.rules = Some(Rules { machines: sets });
         model.warnings.extend(warnings);
+        if cut {
+            model.note_stopped("the search for the number of rules");
+        }
         Ok(model)
     }
 

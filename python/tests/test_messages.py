@@ -209,7 +209,7 @@ def test_booleans_and_nullable_numbers_are_numbers():
 
 def test_a_text_column_may_be_a_category_or_a_sequence():
     pd = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match=r"column `city`: row 0 is the text `Rio`.*encode categories.*spectrum\(3\)"):
+    with pytest.raises(ValueError, match=r"column `city`: holds text, `Rio` in row 0.*encode categories.*spectrum\(3\)"):
         fit(pd.DataFrame(X, columns=list("abcd")).assign(city=CITIES))
 
 

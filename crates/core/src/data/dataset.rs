@@ -178,7 +178,8 @@ impl Dataset {
                     let count = absent.iter().filter(|a| **a).count();
                     return Err(Error::data(
                         format!("view `{}`", view.name),
-                        Told::row(row, format!("has nothing in it (rows without it: {count} of {})", self.len())),
+                        Told::from(format!("{count} of {} rows have nothing in it, the first is row ", self.len()))
+                            .and_row(row),
                         "drop those rows, or impute kernel values with missing = zero or mean",
                     ));
                 }

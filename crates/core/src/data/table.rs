@@ -335,7 +335,7 @@ impl Table {
                 let text = &texts[row];
                 let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
                 let dots = if rest.is_empty() { "" } else { "…" };
-                let problem = Told::row(row, format!("is the text `{shown}{dots}`"));
+                let problem = Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(row);
                 Err(Error::data(format!("column `{}`", self.names[j]), problem, remedy))
             }
         }
@@ -530,7 +530,7 @@ mod tests {
         assert_eq!(t.target("f", TaskHint::Auto).unwrap(), Target::Values(vec![0.5, 2.0, 3.0]));
         assert_eq!(t.target("f", TaskHint::Classify).unwrap(), class(&["0.5", "2", "3"], &[0, 1, 2]));
         assert_eq!(t.target("s", TaskHint::Auto).unwrap(), class(&["u", "v"], &[0, 1, 0]));
-        assert!(message(t.target("s", TaskHint::Regress)).contains("row 1 (line 2) is the text `u`"));
+        assert!(message(t.target("s", TaskHint::Regress)).contains("holds text, `u` in row 1 (line 2)"));
         assert!(message(t.target("m", TaskHint::Auto)).contains("row 2 (line 3) has no value"));
         let eleven: String = (0..11).map(|i| i.to_string() + "\n").collect();
         assert!(matches!(table(&eleven).unwrap().target("1", TaskHint::Auto).unwrap(), Target::Values(_)));

@@ -312,7 +312,8 @@ impl Model {
     pub(crate) fn note_stopped(&mut self, what: &str) {
         self.warnings.push(format!("{what} was stopped before its end: the best of what it had tried was used"));
         let certificates = self.machines.iter_mut().map(|m| &mut m.certificate);
-        certificates.chain(&mut self.shared).for_each(|c| c.status = Status::Stopped);
+        let rules = self.rules.iter_mut().flat_map(|r| r.machines.iter_mut().map(|m| &mut m.certificate));
+        certificates.chain(&mut self.shared).chain(rules).for_each(|c| c.status = Status::Stopped);
     }
 
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs

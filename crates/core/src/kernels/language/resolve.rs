@@ -81,7 +81,7 @@ fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
             let dots = if rest.is_empty() { "" } else { "…" };
             return Err(Error::data(
                 format!("column `{}`", data.columns()[d + at]),
-                Told::row(0, format!("is the text `{shown}{dots}`, and no kernel reads texts there")),
+                Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(0).and(", and no kernel reads it"),
                 "encode categories as numbers (a column of 0 and 1 per category), give sequences a string kernel such as spectrum(3), or \
                  leave the column out",
             ));

@@ -87,16 +87,16 @@ def _refuse_containers(X: Any, what: str) -> None:
     kind = type(X).__name__
     if has["obs"] and has["mod"]:
         raise TypeError(
-            f"{what} is a {kind}, a container of views: pass them by name, "
+            f"{what} is of type {kind}, a container of views: pass them by name, "
             "{name: a.X for name, a in data.mod.items()}"
         )
     if has["obs"] and has["X"]:
         raise TypeError(
-            f"{what} is a {kind}, a container: pass its matrix, data.X, or several of its parts as views by name, such "
+            f"{what} is of type {kind}, a container: pass its matrix, data.X, or several of its parts as views by name, such "
             'as {"genes": data.X, "pca": data.obsm["X_pca"]}'
         )
     if kind == "LazyFrame":
-        raise TypeError(f"{what} is a LazyFrame, whose values are not computed yet: pass what its .collect() returns")
+        raise TypeError(f"{what} is of type LazyFrame, whose values are not computed yet: pass what its .collect() returns")
 
 
 def _columns(X: Any) -> Iterator[tuple[str, str, str, Callable[[], Sequence[Any]]]]:

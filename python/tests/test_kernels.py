@@ -326,5 +326,5 @@ def test_graphs_are_texts():
     clf = GMKLClassifier(WeisfeilerLehman("0..2")).fit(graphs, y)
     assert clf.score(['{"labels": ["C", "N", "C"], "edges": [[0, 1], [1, 2], [2, 0]]}', f"C C C; {chain}"], [True, False]) == 1
     assert clf.kernel_weights_[0] == 0
-    with pytest.raises(ValueError, match="row 1 is no graph"):
+    with pytest.raises(ValueError, match="row 0 is no graph"):
         clf.predict(["C C; 0-7"])

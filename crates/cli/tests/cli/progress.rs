@@ -6,7 +6,8 @@ use crate::{folder::Folder, thirds};
 fn progress_names_the_class_and_the_fold() {
     let folder = Folder::new("progress");
     folder.write("train.csv", &thirds(90));
-    let fit = |rest: &str| folder.run(&format!("fit train.csv --target kind -k 'linear, rbf(1)' -v -o m.mercer {rest}"));
+    let fit =
+        |rest: &str| folder.run(&format!("fit train.csv --target kind -k 'linear, rbf(1)' -v -o m.mercer {rest}"));
     let lines = fit("").exits(0).err;
     for class in ["low", "mid, or so", "top"] {
         assert!(lines.contains(&format!("class {class}  iteration 1")), "{class}: {lines}");

@@ -55,6 +55,10 @@ impl Table {
         })?;
 
         let n_rows = lines.len();
+        if !text.contains('\n') {
+            // Lines that end in a carriage return alone are not counted.
+            lines.clear();
+        }
         if n_rows == 0 {
             let problem = if header { "only a header, no rows of data" } else { "the file is empty" };
             return Err(Error::file(source, problem));
@@ -80,7 +84,8 @@ impl Table {
     }
 }
 
-/// Calls `visit(is_first, line, record)` for every record, with the line it begins at, counted from 1; refuses ragged rows and a quote that is never closed.
+/// Calls `visit(is_first, line, record)` for every record, with the line it begins at, counted from 1; refuses ragged rows and a quote that
+/// is never closed.
 fn each_record(
     text: &str,
     delimiter: u8,

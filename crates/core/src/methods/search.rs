@@ -175,7 +175,8 @@ pub fn grid_search(
 }
 
 /// The same on given folds, by a given metric. A request whose mean over the folds so far is more than `abandon` below the best one's is
-/// not fitted again; once the observer asks to stop, no further fold is begun. `keep` leaves each fold its kernel terms, for the next search on it.
+/// not fitted again; once the observer asks to stop, no further fold is begun. `keep` leaves each fold its kernel terms, for the next search
+/// on it.
 pub fn search_folds(
     folds: &mut [Fold<'_>],
     specs: &[TrainSpec],

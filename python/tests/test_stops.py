@@ -120,7 +120,7 @@ LONG = {
     "auto": GMKLClassifier(BANK, C="auto", v="auto", tol=1e-13, max_iter=10**6),
     "smkl": SMKLClassifier("rbf(2^-3..2^6)", C=3, tol=1e-15, max_iter=10**6),
     "clmkl": CLMKLClassifier(BANK, C=1000, tol=1e-13, max_iter=10**6),
-    "lmkl": LMKLClassifier("rbf(2^-1..2^2)", C=1, tol=1e-10, max_iter=10**6),
+    "lmkl": LMKLClassifier("rbf(2^-1..2^2)", C=100, tol=1e-13, max_iter=10**6),
     "vcmkl": VCMKLClassifier("rbf(1)", n_rules="auto", n_init=200, C=100, tol=1e-13, max_iter=10**6),
     "single": SingleKernelClassifier(BANK, C=1000, folds=200),
 }

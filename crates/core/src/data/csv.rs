@@ -117,7 +117,7 @@ fn each_record(
         // The reader's own place is before the blank lines that it skips.
         let start = start_of(&record);
         let blank = &text.as_bytes()[start..first_of_record(text.as_bytes(), start)];
-        let skipped = blank.iter().filter(|b| **b == b'\n').count();
+        let skipped = blank.split(|b| *b == b'\n').count() - 1;
         visit(first, record.position().map_or(0, |p| p.line() as usize) + skipped, &record);
     }
     Ok(())

@@ -254,7 +254,7 @@ impl Model {
         }
         match &self.task {
             Task::Regression => (1..=self.machines.len()).map(|k| format!("machine {k}")).collect(),
-            classes => classes.machine_names(),
+            classes @ Task::Classification { .. } => classes.machine_names(),
         }
     }
 

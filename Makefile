@@ -5,16 +5,17 @@ PYTHON  ?= python3
 VENV    ?= .venv
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 IN_VENV := $(VENV)/bin/python
-PACKAGES = "maturin>=1.9,<2" "numpy>=1.24" scipy "scikit-learn>=1.6" "pandas>=2" "pytest>=8" "matplotlib>=3.6"
+PACKAGES = "maturin>=1.9,<2" "numpy>=1.24" scipy "scikit-learn>=1.6" "pandas>=2" "pytest>=8" "matplotlib>=3.6" "mypy>=1.18" "ruff>=0.14"
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint rust python pytest wheel docs demo bench clean
+.PHONY: help test lint types rust python pytest wheel docs demo bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: ## everything that must pass: lint, Rust tests, docs, demo, Python tests
 	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory types
 	$(MAKE) --no-print-directory rust
 	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory demo
@@ -23,6 +24,10 @@ test: ## everything that must pass: lint, Rust tests, docs, demo, Python tests
 lint: ## formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+types: $(VENV)/ready ## lint and types of the Python package
+	$(VENV)/bin/ruff check python
+	$(VENV)/bin/mypy
 
 rust: ## the Rust tests
 	$(CARGO) test --workspace

@@ -5,6 +5,7 @@ Estimators are dataclasses: a parameter is declared once, where it belongs, and 
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -54,6 +55,9 @@ class MKLBase(BaseEstimator):
     verbose: int = 0
     memory: int | str | None = None
     approx: str | None = None
+    max_time: float | None = None
+    callback: Callable[[dict[str, Any]], Any] | None = None
+    on_interrupt: str = "raise"
 
     def _chooses_v(self) -> bool:
         """Is v left to the fit?"""
@@ -92,13 +96,15 @@ class MKLBase(BaseEstimator):
             names, stack = computed(parts, X, X, self.n_jobs)
             data = _input.read_computed(self, X, stack, y, sample_weight, numeric=numeric)
         answers, extra = self._target(data.y, data.weight)
-        model = _mercer.fit(
+        model, stopped_by = _mercer.fit(
             data.X,
             answers,
             spec=json.dumps(request | extra),
             sample_weight=data.weight,
             n_threads=_params.n_threads(self.n_jobs),
-            callback=self._progress(),
+            callback=self._watch(),
+            max_time=_params.seconds("max_time", self.max_time),
+            keep=_params.choice("on_interrupt", self.on_interrupt, ("raise", "keep")) == "keep",
             **self._given(X, data),
         )
         self._adopt(model)
@@ -109,9 +115,15 @@ class MKLBase(BaseEstimator):
         if self.status_ not in ("optimal", "stationary"):
             convex = math.isfinite(self.duality_gap_)
             name, reached = ("duality gap", self.duality_gap_) if convex else ("change", self.trace_[-1]["gap"])
+            what = f"the relative {name} is {reached:.1e}, for tol = {self.tol:.1e}, after {self.n_iter_} iterations"
+            advice = {
+                None: "raise max_iter or tol to certify it",
+                "max_time": f"max_time = {self.max_time} seconds ended it, raise it or tol to certify it",
+                "callback": "the callback ended it",
+                "interrupt": "Ctrl-C ended it",
+            }[stopped_by]
             warnings.warn(
-                f"the relative {name} is {reached:.1e}, above tol = {self.tol:.1e}, after "
-                f"{self.n_iter_} iterations; the fit is usable, raise max_iter or tol to certify it",
+                f"{what}; the fit is usable, {advice}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -145,20 +157,29 @@ class MKLBase(BaseEstimator):
             "approx_seed": _params.seed(self.random_state),
         }
 
-    def _progress(self) -> Callable[..., None] | None:
+    def _watch(self) -> Callable[[dict[str, Any]], Any] | None:
+        """What is called after every iteration; `True` from it ends the fit."""
+        callback = _params.function("callback", self.callback)
         if not self.verbose:
-            return None
-        name = type(self).__name__
+            return callback
+        title = type(self).__name__
 
-        def show(iteration: int, objective: float, dual: float, gap: float, active: int, seconds: float) -> None:
-            bound = "" if math.isnan(dual) else f"bound {dual:.6e}  "
-            print(
-                f"[{name}] iteration {iteration:4d}  objective {objective:.6e}  {bound}gap {gap:.1e}  "
-                f"kernels {active}  {seconds:.2f} s",
-                flush=True,
-            )
+        def show(record: dict[str, Any]) -> Any:
+            print(f"[{title}] {_line(record)}", flush=True)
+            return callback(record) if callback else None
 
         return show
+
+    def __sklearn_clone__(self) -> Any:
+        # A clone calls the same function: what it holds, such as an open file, may not allow a copy.
+        callback = self.callback
+        if callback is None:
+            return super().__sklearn_clone__()
+        plain = copy.copy(self)
+        plain.callback = None
+        cloned = BaseEstimator.__sklearn_clone__(plain)
+        cloned.callback = callback
+        return cloned
 
     def _adopt(self, model: _mercer.Model) -> None:
         """Learned attributes from a native model; one machine drops the machine axis, and so do shared weights."""
@@ -274,7 +295,7 @@ class MKLClassifier(ClassifierMixin, MKLBase):
         check_classification_targets(y)
         classes = np.unique(y if weight is None else y[weight > 0])
         if len(classes) < 2:
-            raise ValueError(f"y has one class, {classes[0]!r}; a classifier needs at least two classes")
+            raise ValueError(f"y has one class, {_params.plain(classes[0])!r}; a classifier needs at least two classes")
         # A label left out of `classes` has weight zero, so that its code does not matter.
         codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
         self.classes_ = classes
@@ -346,6 +367,17 @@ class MKLRegressor(RegressorMixin, MKLBase):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values."""
         return self._decision(X)[:, 0]
+
+
+def _line(record: dict[str, Any]) -> str:
+    """An iteration in words."""
+    fold = "search, fold {} of {}  ".format(*record["fold"]) if record["fold"] else ""
+    machine = f"class {record['name']}  " if record["name"] is not None else ""
+    bound = "" if math.isnan(record["dual"]) else f"bound {record['dual']:.6e}  "
+    return (
+        f"{fold}{machine}iteration {record['iteration']:4d}  objective {record['objective']:.6e}  {bound}"
+        f"gap {record['gap']:.1e}  kernels {record['active']}  {record['seconds']:.2f} s"
+    )
 
 
 def _one_table(support: list[np.ndarray], dual_coef: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

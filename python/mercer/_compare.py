@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from mercer import _input, _mercer, _params
+from mercer import _admit, _input, _mercer, _params
 from mercer._gram import computed
 from mercer.kernels import Precomputed, to_parts, to_text
 
@@ -145,7 +145,7 @@ def compare(
     }
     rows: Any
     if ready or parts:
-        values = computed(parts, X, X, n_jobs)[1] if parts else np.asarray(X, dtype=np.float64)
+        values = computed(parts, X, X, n_jobs)[1] if parts else np.asarray(_admit.matrices(X), dtype=np.float64)
         rows = _input.finite(_input.stack(values))
         shape = f"{len(y)} rows, ready-made kernels"
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from mercer import _input, _mercer, _params
+from mercer import _admit, _input, _mercer, _params
 from mercer._gram import computed
 from mercer.kernels import Precomputed, to_parts, to_text
 
@@ -89,7 +89,7 @@ def diagnose(
     if ready or parts:
         if parts:
             names, X = computed(parts, X, X, n_jobs)
-        rows: Any = _input.finite(_input.stack(np.asarray(X, dtype=np.float64)))
+        rows: Any = _input.finite(_input.stack(np.asarray(_admit.matrices(X), dtype=np.float64)))
     else:
         rows = _input.read_table(X)
     told = _mercer.diagnose(rows, answers, spec=spec, n_threads=_params.n_threads(n_jobs))

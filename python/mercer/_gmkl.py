@@ -98,6 +98,17 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         What stands in for every kernel, at a fixed rank: "nystrom(r)" with r landmark rows drawn at random (any kernel), or
         "rff(r)" with r random Fourier features (`rbf`, `laplace`; others only where r exact features suffice). The fit is
         certified for these kernels, new rows are mapped alike, and `approximation_error_` tells how far off they are.
+    max_time : float or None, default=None
+        Seconds after which the fit ends with its best model so far, after the iteration it is in; `status_` is then "stopped".
+        They count from the start of the native fit, the search for C or v and the building of kernels included.
+    callback : function or None, default=None
+        Called after every iteration with a dict: iteration, objective, dual, gap, active, seconds; machine (from 0) and name,
+        the class or pair that the iteration belongs to (None where one machine is fitted); fold, (k, of how many) where the
+        fit only ranks settings for "auto", else None. `True` ends the fit with its best model so far; an exception is raised
+        by `fit`. A clone calls the same function.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: raises `KeyboardInterrupt` at once, or ends the fit with its best model so far (a second Ctrl-C is
+        raised).
 
     Attributes
     ----------
@@ -119,7 +130,8 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     duality_gap_ : float
         Their difference relative to their size.
     status_ : str
-        "optimal" (gap at most tol), "max_iterations" or "stopped"; with several machines, the worst.
+        "optimal" (gap at most tol), "max_iterations" or "stopped" (by `max_time`, `callback` or Ctrl-C); with several machines,
+        the worst.
     n_iter_ : int
         Outer iterations; with several machines, the sum.
     trace_ : list of dict

@@ -69,6 +69,8 @@ def computed(parts: list[str | Callable], X: Any, Z: Any, n_jobs: int | None) ->
             found, block = values(X, part, None if X is Z else Z, None, n_jobs)
             names += found
             blocks.append(block)
+    # Functions without a name of their own, such as two lambdas, are told apart by a number.
+    names = [name if name not in names[:at] else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)]
     shapes = {block.shape[:2] for block in blocks}
     if len(shapes) > 1:
         raise ValueError(f"kernels must give values for the same rows, got shapes {sorted(shapes)}")

@@ -12,6 +12,8 @@ from scipy.sparse import hstack, issparse
 from sklearn.utils import check_array, check_consistent_length, check_X_y
 from sklearn.utils.validation import validate_data
 
+from mercer._admit import admit, matrices, targets
+
 #: C order, because the core reads rows; NaN and infinities in a table are left to the core, which names the column.
 _TABLE: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
 _SPARSE: dict[str, Any] = {"dtype": np.float64, "accept_sparse": "csr"}
@@ -88,7 +90,7 @@ class Training:
 
 def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, precomputed: bool, numeric: bool) -> Training:
     """Checks X and y together and sets `n_features_in_` and `feature_names_in_` on the estimator."""
-    X = _grouped(X)
+    X, y = _grouped(matrices(X) if precomputed else admit(X)), targets(y, numeric=numeric)
     rules: dict[str, Any] = {"y_numeric": numeric, "ensure_min_samples": 2}
     if precomputed:
         # Whether all numbers are finite is seen when they are read.
@@ -124,6 +126,7 @@ def read_computed(estimator: Any, X: Any, values: np.ndarray, y: Any, sample_wei
     """Training data whose kernel values are at hand: X itself is checked by the functions that computed them."""
     if values.shape[0] != values.shape[1]:
         raise ValueError(f"kernels of the training rows must be square, got {values.shape[:2]}")
+    y = targets(y, numeric=numeric)
     _, y = check_X_y(np.zeros((values.shape[0], 1)), y, estimator=estimator, y_numeric=numeric, ensure_min_samples=2)
     shape = getattr(X, "shape", (values.shape[0], 1))
     estimator.n_features_in_ = shape[1] if len(shape) > 1 else 1
@@ -139,7 +142,7 @@ def finite(values: np.ndarray) -> np.ndarray:
 
 def read_features(estimator: Any, X: Any) -> Rows:
     """Checks new rows; numeric columns come back in the order of the training data, texts with their names."""
-    X = _grouped(X)
+    X = _grouped(admit(X))
     views = _is_views(X)
     count = len(estimator._columns) - estimator._n_texts
     numbers, wanted = estimator._columns[:count], estimator._columns[count:]
@@ -173,7 +176,7 @@ def read_features(estimator: Any, X: Any) -> Rows:
 
 def read_table(X: Any) -> Rows:
     """Checks a table that belongs to no estimator."""
-    X = _grouped(X)
+    X = _grouped(admit(X))
     if _is_views(X):
         rows = _join(X)
         if rows.grams or rows.absent:
@@ -189,7 +192,9 @@ def read_table(X: Any) -> Rows:
 
 def read_block(estimator: Any, X: Any) -> np.ndarray:
     """Checks kernel values between new rows and the training rows."""
-    return stack(validate_data(estimator, X, reset=False, **_STACK))
+    X = matrices(X, estimator.n_features_in_, len(estimator.kernel_names_))
+    # Whether all numbers are finite is seen when they are read.
+    return stack(validate_data(estimator, X, reset=False, **_STACK, ensure_all_finite=False))
 
 
 def stack(X: np.ndarray) -> np.ndarray:
@@ -230,6 +235,7 @@ def _join(views: Mapping[Any, Any]) -> Rows:
     joined = Rows(np.empty((0, 0)))
     blocks: list[Any] = []
     columns: list[str] = []
+    names: Any
     #: Sparse views, which stand after all others.
     sparse: list[tuple[str, Any]] = []
     for view, block in views.items():
@@ -237,7 +243,8 @@ def _join(views: Mapping[Any, Any]) -> Rows:
             raise ValueError(f"names of views must be texts, got {view!r}")
         if isinstance(block, GramView):
             joined.grams.append(view)
-            block = np.asarray(block.values)
+            block = np.asarray(admit(block.values, f"view {view}"))
+        block = admit(block, f"view {view}")
         if issparse(block):
             block = check_array(block, input_name=f"view {view}", **_SPARSE)
             sparse.append((view, block))
@@ -331,7 +338,7 @@ def _split(X: Any) -> Rows:
         if not _is_text(column):
             block = np.asarray(values, dtype=object).reshape(-1, 1)
             if not all(isinstance(v, Real) or _is_missing(v) for v in values):
-                raise ValueError(f"column `{name}` holds neither numbers nor texts; encode it, or leave it out of X")
+                raise ValueError(f"column `{name}` holds neither numbers nor texts; encode it as numbers, or leave it out of X")
             numbers.append(check_array(block, input_name=f"column {name}", **_TABLE))
             names.append(name)
             continue
@@ -351,7 +358,7 @@ def _refuse_odd_columns(X: Any) -> None:
         kind = getattr(dtype, "kind", "O")
         if kind in "biuf" or (kind == "O" and all(isinstance(v, Real) for v in X.iloc[:, position])):
             continue
-        raise ValueError(f"column `{name}` is not numeric ({dtype}); encode it, or leave it out of X")
+        raise ValueError(f"column `{name}` is not numeric ({dtype}); encode it as numbers, or leave it out of X")
 
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray | None:
@@ -359,11 +366,12 @@ def _weights(sample_weight: Any, n: int) -> np.ndarray | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, float(sample_weight))
+    sample_weight = targets(sample_weight, "sample_weight", numeric=True)
     weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight")
     if weight.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), got {weight.shape}")
     if (weight < 0).any():
-        raise ValueError(f"sample_weight must not be negative, got {weight.min()} at row {int(weight.argmin())}")
+        raise ValueError(f"sample_weight must not be negative, got {weight.min()} in row {int(weight.argmin())}")
     if not weight.any():
         raise ValueError("sample_weight is zero for every row")
     return weight

@@ -18,6 +18,8 @@ from mercer._base import MKLClassifier, MKLRegressor
 class _Localized:
     """Regions that the user gives, and what is learned per region."""
 
+    kernel_weights_: np.ndarray
+
     #: The parameter that gives regions, if the method has one.
     _region_parameter: str | None = None
 
@@ -61,7 +63,7 @@ class _Localized:
             self.region_labels_ = np.unique(found)
         unknown = ~np.isin(found, self.region_labels_)
         if unknown.any():
-            raise ValueError(f"`{name}` says {found[unknown][0]!r}, but the regions are {list(self.region_labels_)}")
+            raise ValueError(f"`{name}` says {_params.plain(found[unknown][0])!r}, but the regions are {_params.plain(self.region_labels_)}")
         return (found[:, np.newaxis] == self.region_labels_).astype(np.float64)
 
     def _rows(self, X: Any) -> dict[str, Any]:

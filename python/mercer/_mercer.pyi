@@ -21,7 +21,7 @@ __all__ = [
     "version",
 ]
 
-_Callback = Callable[[int, float, float, float, int, float], object]
+_Callback = Callable[[dict[str, Any]], object]
 #: Rows of features, or kernel values with the kernel axis last.
 _Given = Rows | NDArray[np.float64]
 
@@ -61,7 +61,9 @@ def fit(
     memberships: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
     callback: _Callback | None = None,
-) -> Model: ...
+    max_time: float | None = None,
+    keep: bool = False,
+) -> tuple[Model, str | None]: ...
 def diagnose(rows: _Given, answers: Answers, *, spec: str, n_threads: int | None = None) -> str: ...
 def compare(
     rows: _Given,

@@ -20,12 +20,25 @@ NORMALIZATIONS = ("multiplicative", "trace", "spherical", "center", None)
 _UNITS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t"))}
 
 
+#: Threads at most, as in the program.
+MOST_THREADS = 4096
+
+
+def plain(value: Any) -> Any:
+    """A value as messages show it: NumPy's numbers and texts as Python's own."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(one) for one in value]
+    return value
+
+
 def number(name: str, value: Any) -> float:
     """A finite real number."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"parameter `{name}` must be a number, got {value!r}")
+        raise TypeError(f"parameter `{name}` must be a number, got {plain(value)!r}")
     if not math.isfinite(value):
-        raise ValueError(f"parameter `{name}` must be finite, got {value!r}")
+        raise ValueError(f"parameter `{name}` must be finite, got {plain(value)!r}")
     return float(value)
 
 
@@ -33,7 +46,7 @@ def number_or_auto(name: str, value: Any, default: float) -> tuple[float, bool]:
     """A finite real number, and whether it is left to the fit: then the number given is `default`."""
     if isinstance(value, str):
         if value != "auto":
-            raise ValueError(f'parameter `{name}` must be a number or "auto", got {value!r}')
+            raise ValueError(f'parameter `{name}` must be a number or "auto", got {plain(value)!r}')
         return default, True
     return number(name, value), False
 
@@ -43,23 +56,40 @@ def numbers(name: str, values: Any) -> list[float] | None:
     if values is None:
         return None
     if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
-        raise TypeError(f"parameter `{name}` must be a list of numbers or None, got {values!r}")
+        raise TypeError(f"parameter `{name}` must be a list of numbers or None, got {plain(values)!r}")
     return [number(name, value) for value in values]
+
+
+def seconds(name: str, value: Any) -> float | None:
+    """None, or a positive number."""
+    if value is None:
+        return None
+    found = number(name, value)
+    if found <= 0:
+        raise ValueError(f"parameter `{name}` must be a positive number of seconds or None, got {plain(value)!r}")
+    return found
+
+
+def function(name: str, value: Any) -> Any:
+    """None, or something that can be called."""
+    if value is not None and not callable(value):
+        raise TypeError(f"parameter `{name}` must be a function or None, got {plain(value)!r}")
+    return value
 
 
 def count(name: str, value: Any) -> int:
     """An integer of at least 1."""
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"parameter `{name}` must be an integer, got {value!r}")
+        raise TypeError(f"parameter `{name}` must be an integer, got {plain(value)!r}")
     if int(value) < 1:
-        raise ValueError(f"parameter `{name}` must be at least 1, got {value!r}")
+        raise ValueError(f"parameter `{name}` must be at least 1, got {plain(value)!r}")
     return int(value)
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"parameter `{name}` must be True or False, got {value!r}")
+        raise TypeError(f"parameter `{name}` must be True or False, got {plain(value)!r}")
     return bool(value)
 
 
@@ -69,7 +99,7 @@ def seed(random_state: Any) -> int:
         return 0
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         if int(random_state) < 0:
-            raise ValueError(f"parameter `random_state` must not be negative, got {random_state!r}")
+            raise ValueError(f"parameter `random_state` must not be negative, got {plain(random_state)!r}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31))
 
@@ -77,14 +107,14 @@ def seed(random_state: Any) -> int:
 def choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """One of a few values."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        raise ValueError(f"parameter `{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise ValueError(f"parameter `{name}` must be one of {', '.join(map(repr, choices))}, got {plain(value)!r}")
     return value
 
 
 def text(name: str, value: Any) -> str:
     """A text; None is an empty one."""
     if value is not None and not isinstance(value, str):
-        raise TypeError(f"parameter `{name}` must be a text or None, got {value!r}")
+        raise TypeError(f"parameter `{name}` must be a text or None, got {plain(value)!r}")
     return value or ""
 
 
@@ -92,7 +122,7 @@ def approximation(value: Any) -> str:
     """What stands in for every kernel: None, ``"nystrom(200)"`` or ``"rff(500)"``."""
     told = text("approx", value) or "none"
     if not re.fullmatch(r"\s*(none|(nystrom|rff)\s*\(\s*[0-9]+\s*\))\s*", told):
-        raise ValueError(f'parameter `approx` must be "nystrom(r)", "rff(r)" or None, got {value!r}')
+        raise ValueError(f'parameter `approx` must be "nystrom(r)", "rff(r)" or None, got {plain(value)!r}')
     return told
 
 
@@ -107,7 +137,7 @@ def memory_bytes(value: Any) -> int | None:
                 return int(float(match[1]) * _UNITS[match[2] or ""])
         except ValueError:
             pass
-        raise ValueError(f'parameter `memory` must be bytes or a text such as "4G", got {value!r}')
+        raise ValueError(f'parameter `memory` must be bytes or a text such as "4G", got {plain(value)!r}')
     return count("memory", int(number("memory", value)))
 
 
@@ -119,7 +149,7 @@ def class_weights(value: Any, classes: list[Any]) -> Any:
         return choice("class_weight", value, ["balanced", None])
     unknown = [label for label in value if label not in classes]
     if unknown:
-        raise ValueError(f"parameter `class_weight` names {unknown!r}, but the classes are {list(classes)!r}")
+        raise ValueError(f"parameter `class_weight` names {plain(unknown)!r}, but the classes are {plain(classes)!r}")
     named = ((str(classes[classes.index(label)]), w) for label, w in value.items())
     return {"given": [[name, number("class_weight", w)] for name, w in named]}
 
@@ -134,10 +164,12 @@ def n_threads(n_jobs: Any) -> int | None:
         backend, _ = get_active_backend()
         return 1 if (getattr(backend, "nesting_level", 0) or 0) > 0 else None
     if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool):
-        raise TypeError(f"parameter `n_jobs` must be an integer or None, got {n_jobs!r}")
+        raise TypeError(f"parameter `n_jobs` must be an integer or None, got {plain(n_jobs)!r}")
     jobs = int(n_jobs)
     if jobs == 0:
         raise ValueError("parameter `n_jobs` must not be 0; None or -1 means all cores")
+    if jobs > MOST_THREADS:
+        raise ValueError(f"parameter `n_jobs` must be at most {MOST_THREADS}, got {jobs}")
     if jobs > 0:
         return jobs
-    return max(1, cpu_count() + 1 + jobs)
+    return min(MOST_THREADS, max(1, cpu_count() + 1 + jobs))

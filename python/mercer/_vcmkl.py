@@ -85,7 +85,7 @@ class VCMKLClassifier(MKLClassifier):
         if nu is not None:
             nu = _params.number("nu", nu) if np.isscalar(nu) else _params.numbers("nu", nu)
         rules = self.n_rules if self.n_rules == "auto" else self._count_of_rules()
-        p = self.p
+        p: float | str | None = self.p
         if p is not None:
             p = "inf" if p == np.inf else _params.number("p", p)
         return {

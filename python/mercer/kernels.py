@@ -271,11 +271,10 @@ class Callable(Kernel):
     @property
     def label(self) -> str:
         """What stands in `kernel_names_`."""
-        return self.name or getattr(self.function, "__qualname__", type(self.function).__name__)
+        return self.name or _called(self.function)
 
     def _arguments(self) -> list[str]:
-        function = getattr(self.function, "__qualname__", None) or repr(self.function)
-        return [function, *([] if self.name is None else [f"name={self.name!r}"])]
+        return [_called(self.function), *([] if self.name is None else [f"name={self.name!r}"])]
 
     def _call(self) -> tuple[str, list[Any]]:
         raise TypeError("a kernel that is a Python function has no text in the kernel language")
@@ -303,6 +302,12 @@ def to_text(kernels: str | Kernel | Iterable[str | Kernel]) -> str:
             f'a function of two sets of rows, or "precomputed", got {kernels!r}'
         )
     return "; ".join(str(part) for part in parts)
+
+
+def _called(function: Any) -> str:
+    """The name a function was defined under, without the functions around it."""
+    name: str = getattr(getattr(function, "func", function), "__qualname__", type(function).__name__)
+    return name.rsplit("<locals>.", 1)[-1].replace("<lambda>", "lambda")
 
 
 def _given(word: str | None) -> list[str]:

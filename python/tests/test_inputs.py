@@ -185,8 +185,8 @@ def test_bad_data(binary):
     holed, endless = X.copy(), X.copy()
     holed[4, 1], endless[4, 2] = np.nan, np.inf
     for bad, message in [
-        (holed, "column `x2`: row 5 is NaN"),
-        (endless, "column `x3`: row 5 is inf"),
+        (holed, "column `x2`: row 4 is NaN"),
+        (endless, "column `x3`: row 4 is inf"),
         (X[:0], "minimum of 2 is required"),
         (X[:1], "minimum of 2 is required"),
         (X[:, :0], "minimum of 1 is required"),

@@ -101,7 +101,7 @@ def test_regions_by_column_labels_and_callable(Estimator, binary):
         np.testing.assert_allclose(clf.decision_function(data), by_number.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(by_labels.kernel_weights_, by_number.kernel_weights_)
     assert list(by_labels.region_labels_) == list(by_rule.region_labels_) == ["left", "right"]
-    with pytest.raises(ValueError, match="x4.*names no region"):
+    with pytest.raises(ValueError, match=r"x4.*names no region"):
         by_number.predict(X + 1)
     with pytest.raises(ValueError, match="one label per row"):
         Estimator(bank, **{name: [1, 2]}).fit(X, y)

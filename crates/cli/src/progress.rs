@@ -79,7 +79,9 @@ pub struct Progress {
     /// First record of the machine being fitted.
     first: Option<IterRecord>,
     last: usize,
-    machine: usize,
+    fold: Option<(usize, usize)>,
+    /// The class or pair that the machine is for, where there are several.
+    machine: String,
     cause: Option<Cause>,
 }
 
@@ -96,7 +98,8 @@ impl Progress {
             shown: None,
             first: None,
             last: 0,
-            machine: 0,
+            fold: None,
+            machine: String::new(),
             cause: None,
         }
     }
@@ -109,6 +112,13 @@ impl Progress {
         self.cause
     }
 
+    /// What the iterations belong to: a fold of a search, a class; nothing where there is one machine.
+    fn place(&self) -> String {
+        let fold = self.fold.map(|(k, of)| format!("search, fold {k} of {of}"));
+        let machine = (!self.machine.is_empty()).then(|| format!("class {}", self.machine));
+        fold.into_iter().chain(machine).collect::<Vec<_>>().join("  ")
+    }
+
     fn draw(&mut self, record: &IterRecord) {
         let now = Instant::now();
         let due = self.shown.is_none_or(|t| now - t >= Duration::from_millis(100));
@@ -117,7 +127,7 @@ impl Progress {
         }
         self.shown = Some(now);
         let first = self.first.unwrap_or(*record);
-        let line = line(self.machine, &first, record, self.tol, self.max_iter, now - self.started);
+        let line = line(&self.place(), &first, record, self.tol, self.max_iter, now - self.started);
         let _ = match self.show {
             Show::Lines => writeln!(stderr().lock(), "{line}"),
             _ => write!(stderr().lock(), "\r{line}\x1b[K").and_then(|()| stderr().flush()),
@@ -126,11 +136,20 @@ impl Progress {
 }
 
 impl Observer for Progress {
+    fn on_machine(&mut self, _: usize, name: &str) {
+        name.clone_into(&mut self.machine);
+        self.first = None;
+    }
+
+    fn on_fold(&mut self, fold: Option<(usize, usize)>) {
+        self.fold = fold;
+        self.first = None;
+    }
+
     fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()> {
-        // Machines are fitted one after another; each counts its iterations from 1.
+        // Machines are fitted one after another, starts too; each counts its iterations from 1.
         if record.iteration <= self.last || self.first.is_none() {
             self.first = Some(*record);
-            self.machine += 1;
         }
         self.last = record.iteration;
         self.draw(record);
@@ -147,14 +166,7 @@ impl Observer for Progress {
     }
 }
 
-fn line(
-    machine: usize,
-    first: &IterRecord,
-    record: &IterRecord,
-    tol: f64,
-    max_iter: usize,
-    elapsed: Duration,
-) -> String {
+fn line(place: &str, first: &IterRecord, record: &IterRecord, tol: f64, max_iter: usize, elapsed: Duration) -> String {
     let mut parts = vec![
         format!("iteration {}", record.iteration),
         format!("objective {}", significant(record.objective, 6)),
@@ -162,8 +174,8 @@ fn line(
         format!("{} kernels", record.active),
         seconds(elapsed.as_secs_f64()),
     ];
-    if machine > 1 {
-        parts.insert(0, format!("machine {machine}"));
+    if !place.is_empty() {
+        parts.insert(0, place.into());
     }
     let (done, took) = ((record.iteration - first.iteration) as f64, record.seconds - first.seconds);
     if done > 0.0 && took > 0.0 {
@@ -196,9 +208,15 @@ mod tests {
     #[test]
     fn a_line_says_where_the_fit_is() {
         let (first, now) = (record(1, 1.0, 1.0), record(5, 1e-2, 5.0));
-        let text = line(1, &first, &now, 1e-3, 500, Duration::from_secs(5));
+        let text = line("", &first, &now, 1e-3, 500, Duration::from_secs(5));
         assert_eq!(text, "iteration 5  objective 12.5000  gap 1.0e-2  7 kernels  5.00 s  1.0 it/s  about 2.00 s left");
-        assert_eq!(line(2, &first, &first, 1e-3, 500, Duration::ZERO).split("  ").next(), Some("machine 2"));
+        let mut progress = Progress::new(Show::Nothing, 1e-3, 500, None);
+        progress.on_fold(Some((2, 5)));
+        progress.on_machine(0, "setosa");
+        let text = line(&progress.place(), &first, &first, 1e-3, 500, Duration::ZERO);
+        assert!(text.starts_with("search, fold 2 of 5  class setosa  iteration 1"), "{text}");
+        progress.on_fold(None);
+        assert_eq!(progress.place(), "class setosa");
     }
 
     #[test]

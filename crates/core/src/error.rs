@@ -1,6 +1,9 @@
 //! The one error type. An error names the thing, what was expected, what came, and what to do about it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 /// Why a request could not be carried out. Not converging is not an error: see [`crate::trace::Status`].
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +34,8 @@ pub enum Error {
     Data {
         /// The column, row, matrix or kernel at fault.
         what: String,
-        /// What is wrong with it.
-        problem: String,
+        /// What is wrong with it, and in which rows.
+        problem: Told,
         /// What the user can do.
         remedy: String,
     },
@@ -76,7 +79,89 @@ pub enum Error {
     },
 }
 
+/// A text in which rows are kept as numbers until it is shown: the program counts rows from 1, Python from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// A row, counted from 0, and the line of a file that it begins at, counted from 1.
+    Row(usize, Option<usize>),
+}
+
+impl<T: Into<String>> From<T> for Told {
+    fn from(text: T) -> Self {
+        Self(vec![Piece::Text(text.into())])
+    }
+}
+
+impl Told {
+    /// `row I` and then `rest`; `row` counts from 0.
+    pub fn row(row: usize, rest: impl fmt::Display) -> Self {
+        Self::from("row ").and_row(row).and(format!(" {rest}"))
+    }
+
+    /// The same and `text`.
+    #[must_use]
+    pub fn and(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Piece::Text(text.into()));
+        self
+    }
+
+    /// The same and the number of a row, given from 0.
+    #[must_use]
+    pub fn and_row(mut self, row: usize) -> Self {
+        self.0.push(Piece::Row(row, None));
+        self
+    }
+
+    /// The text with rows counted from `first`.
+    pub fn counting_from(&self, first: usize) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Row(row, None) => (row + first).to_string(),
+            Piece::Row(row, Some(line)) => format!("{} (line {line})", row + first),
+        };
+        self.0.iter().map(piece).collect()
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.counting_from(1))
+    }
+}
+
 impl Error {
+    /// The message with rows counted from `first`; `to_string` counts from 1.
+    pub fn counting_rows_from(&self, first: usize) -> String {
+        match self {
+            Self::Data { what, problem, remedy } => format!("{what}: {}; {remedy}", problem.counting_from(first)),
+            other => other.to_string(),
+        }
+    }
+
+    /// The same error where its rows are `rows` of a larger whole.
+    #[must_use]
+    pub fn in_rows(self, rows: &[usize]) -> Self {
+        self.with_rows(|row| (rows.get(row).copied().unwrap_or(row), None))
+    }
+
+    /// The same error with each row (from 0) replaced by its number in the data and the line of the file that it begins at.
+    #[must_use]
+    pub(crate) fn with_rows(mut self, place: impl Fn(usize) -> (usize, Option<usize>)) -> Self {
+        if let Self::Data { problem, .. } = &mut self {
+            for piece in &mut problem.0 {
+                if let Piece::Row(row, None) = *piece {
+                    let (row, line) = place(row);
+                    *piece = Piece::Row(row, line);
+                }
+            }
+        }
+        self
+    }
+
     pub(crate) fn memory(what: impl Into<String>, need: u64, budget: u64, remedy: &str) -> Self {
         let (need, budget) = (human_bytes(need), human_bytes(budget));
         Self::Memory { what: what.into(), need, budget, remedy: remedy.into() }
@@ -93,7 +178,7 @@ impl Error {
     }
 
     /// A [`Error::Data`].
-    pub fn data(what: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn data(what: impl Into<String>, problem: impl Into<Told>, remedy: impl Into<String>) -> Self {
         Self::Data { what: what.into(), problem: problem.into(), remedy: remedy.into() }
     }
 

@@ -42,7 +42,7 @@ pub mod select;
 pub mod trace;
 pub mod weights;
 
-pub use error::Error;
+pub use error::{Error, Told};
 pub use methods::{TrainSpec, train, train_precomputed};
 pub use model::Model;
 

@@ -54,6 +54,13 @@ pub trait Observer {
     /// Called after every outer iteration; `Break` ends the run with the best fit so far.
     fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()>;
 
+    /// Told before the iterations of a machine where there are several, each with weights of its own: which one, counted from 0, and the class
+    /// or the pair of classes that it is for.
+    fn on_machine(&mut self, _machine: usize, _name: &str) {}
+
+    /// Told before fits that only rank settings: the fold, counted from 1, and how many there are; `None` when they are done.
+    fn on_fold(&mut self, _fold: Option<(usize, usize)>) {}
+
     /// Asked now and then during work that has no iterations, such as the folds of a cross-validation; `Break` ends that work with what it
     /// has found so far.
     fn on_pause(&mut self) -> ControlFlow<()> {
@@ -68,6 +75,19 @@ pub struct Silent;
 impl Observer for Silent {
     fn on_iteration(&mut self, _: &IterRecord) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+}
+
+/// Hides iterations from an observer and passes its wish to stop on: for fits inside a search.
+pub(crate) struct Hidden<'a>(pub &'a mut dyn Observer);
+
+impl Observer for Hidden<'_> {
+    fn on_iteration(&mut self, _: &IterRecord) -> ControlFlow<()> {
+        self.0.on_pause()
+    }
+
+    fn on_pause(&mut self) -> ControlFlow<()> {
+        self.0.on_pause()
     }
 }
 

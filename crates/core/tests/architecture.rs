@@ -79,6 +79,27 @@ fn no_module_imports_from_its_right() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The program counts rows from 1 and Python from 0: messages keep a row's number apart from the text (`mercer::Told`).
+#[test]
+fn messages_do_not_count_rows_themselves() {
+    // Findings of `verify` and what a reader says of its file are the program's alone.
+    let programs_own = ["error.rs", "verify.rs", "libsvm.rs"];
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let mut wrong = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        if !programs_own.contains(&name.as_str()) {
+            let counts =
+                |l: &&str| ["row {", "row: {", "row number {"].iter().any(|told| l.contains(told)) && l.contains('"');
+            wrong.extend(code.lines().filter(counts).map(|l| format!("{}: {}", file.display(), l.trim())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_layering_check_bites() {
     for text in [

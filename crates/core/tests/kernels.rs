@@ -200,7 +200,7 @@ fn a_table_with_a_column_of_text_is_read_and_what_makes_no_sense_is_refused() {
     assert_eq!(names("spectrum(2, free) on view(seq); rbf(1) on cols(a)"), ["spectrum(2, free) on seq", "rbf(1) on a"]);
     let refused = |bank: &str| language::parse(bank).unwrap().resolve(&data).unwrap_err().to_string();
     for (bank, part) in [
-        ("linear", "column `seq`: holds text (row 1: `ACGT`) and no kernel reads it"),
+        ("linear", "column `seq`: holds text, `ACGT` in row 1, and no kernel reads it"),
         ("auto", "column `seq`"),
         ("spectrum(2), rbf(1) on cols(seq)", "column `seq`: holds text, and only string kernels"),
         ("spectrum(2) on cols(a)", "column `a`: holds numbers, and string kernels"),

@@ -19,12 +19,11 @@ use mercer::{
     report::{self, ReportData},
     select::{Ahead, Comparison, Grid, Journal, Protocol, Splitting, Watch, compare as run, contenders, fingerprint},
 };
-use numpy::PyReadonlyArray1;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::Deserialize;
 
 use crate::{
-    convert::{Answers, Given},
+    convert::{Answers, Given, Plain1},
     error::to_py,
     fit::{HeldStack, POLL, StopOnDrop},
 };
@@ -168,7 +167,7 @@ pub fn compare(
     rows: Given<'_>,
     answers: Answers<'_>,
     request: &str,
-    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    sample_weight: Option<Plain1<'_, f64>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<String> {

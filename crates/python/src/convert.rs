@@ -1,18 +1,47 @@
 //! Arrays to the core's types and back.
 
+use std::ops::Deref;
+
 use mercer::{
     Error, TrainSpec,
     data::{Dataset, Sequences, Sparse, Target, View},
     gram::Stack,
     linalg::Matrix,
 };
-use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{
+    Element, Ix1, Ix2, Ix3, PyArray2, PyArrayMethods, PyReadonlyArray, PyUntypedArrayMethods, ndarray::Dimension,
+};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::error::to_py;
 
-/// A copy of a C-contiguous array.
-pub fn matrix(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
+/// An array in C order, aligned, of the machine's own numbers: the one that was given where it is all that, else a copy.
+pub struct Plain<'py, T: Element, D: Dimension>(PyReadonlyArray<'py, T, D>);
+
+pub type Plain1<'py, T> = Plain<'py, T, Ix1>;
+pub type Plain2<'py> = Plain<'py, f64, Ix2>;
+pub type Plain3<'py> = Plain<'py, f64, Ix3>;
+
+impl<'a, 'py, T: Element + 'static, D: Dimension + 'static> FromPyObject<'a, 'py> for Plain<'py, T, D> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let (py, as_read) = (given.py(), "CA");
+        let array = py.import("numpy")?.call_method1("require", (given, T::get_dtype(py), as_read))?;
+        Ok(Self(array.extract()?))
+    }
+}
+
+impl<'py, T: Element, D: Dimension> Deref for Plain<'py, T, D> {
+    type Target = PyReadonlyArray<'py, T, D>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+/// A copy of the numbers.
+pub fn matrix(x: &Plain2<'_>) -> PyResult<Matrix> {
     Matrix::new(x.shape()[0], x.shape()[1], x.as_slice()?.to_vec()).map_err(to_py)
 }
 
@@ -22,7 +51,7 @@ type Csr = (usize, Vec<usize>, Vec<u32>, Vec<f64>);
 /// Rows of features, as `mercer._input.Rows` holds them.
 #[derive(FromPyObject)]
 pub struct Rows<'py> {
-    numbers: PyReadonlyArray2<'py, f64>,
+    numbers: Plain2<'py>,
     /// Names of the columns of numbers, sparse ones included.
     columns: Option<Vec<String>>,
     /// (name, first column, one past the last).
@@ -65,13 +94,13 @@ impl Rows<'_> {
 #[derive(FromPyObject)]
 pub enum Given<'py> {
     #[pyo3(transparent)]
-    Kernels(PyReadonlyArray3<'py, f64>),
-    #[pyo3(transparent)]
     Table(Rows<'py>),
+    #[pyo3(transparent)]
+    Kernels(Plain3<'py>),
 }
 
 /// Kernel values as the core reads them.
-pub fn stack<'a>(block: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Stack<'a>> {
+pub fn stack<'a>(block: &'a Plain3<'_>) -> PyResult<Stack<'a>> {
     let &[rows, cols, terms] = block.shape() else { unreachable!("a three-dimensional array") };
     Ok(Stack { rows, cols, terms, data: block.as_slice()? })
 }
@@ -79,9 +108,9 @@ pub fn stack<'a>(block: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Stack<'a>> {
 /// What is to be learned, as `mercer._input.Answers` holds it: class codes with their names, or values.
 #[derive(FromPyObject)]
 pub struct Answers<'py> {
-    codes: Option<PyReadonlyArray1<'py, i64>>,
+    codes: Option<Plain1<'py, i64>>,
     class_names: Vec<String>,
-    values: Option<PyReadonlyArray1<'py, f64>>,
+    values: Option<Plain1<'py, f64>>,
 }
 
 impl Answers<'_> {

@@ -8,7 +8,8 @@ use pyo3::{
 
 /// The Python exception for `error`.
 pub fn to_py(error: Error) -> PyErr {
-    let message = error.to_string();
+    // Python counts rows from 0.
+    let message = error.counting_rows_from(0);
     match error {
         Error::Param { .. } | Error::Shape { .. } | Error::Data { .. } | Error::Syntax { .. } => {
             PyValueError::new_err(message)

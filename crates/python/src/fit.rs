@@ -2,17 +2,17 @@
 //!
 //! The worker owns everything it reads and never touches the interpreter. The caller wakes at least every 50 ms to run
 //! Python's signal handlers; when one raises, a flag tells the worker to stop at its next iteration and the exception is
-//! raised at once, without waiting for an iteration that may take long.
+//! raised at once, without waiting for an iteration that may take long. A Ctrl-C whose fit is to be kept only sets the flag.
 
 use std::{
     ops::ControlFlow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{self, RecvTimeoutError, Sender},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use mercer::{
@@ -22,11 +22,11 @@ use mercer::{
     methods::{Prepared, Regions},
     trace::{IterRecord, Observer},
 };
-use numpy::{PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
-use pyo3::prelude::*;
+use numpy::{PyArray3, PyUntypedArrayMethods};
+use pyo3::{exceptions::PyKeyboardInterrupt, prelude::*, types::PyDict};
 
 use crate::{
-    convert::{self, Answers, Given},
+    convert::{self, Answers, Given, Plain1, Plain2, Plain3},
     error::to_py,
     model::Model,
 };
@@ -34,26 +34,61 @@ use crate::{
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 enum Event {
-    Iteration(IterRecord),
+    Iteration(Box<Place>, IterRecord),
     Done(Box<mercer::Result<mercer::Model>>),
 }
 
+/// What an iteration belongs to.
+#[derive(Clone, Default)]
+struct Place {
+    /// Counted from 0.
+    machine: usize,
+    /// The class or the pair of classes, where there are several machines.
+    name: Option<String>,
+    /// The fold, from 1, and how many there are, where the fit only ranks settings.
+    fold: Option<(usize, usize)>,
+}
+
+/// Why a fit ended before it was done.
+const BY_TIME: &str = "max_time";
+const BY_CALLBACK: &str = "callback";
+const BY_INTERRUPT: &str = "interrupt";
+
 /// Hands records to the calling thread and reads its wish to stop.
 struct Relay {
-    records: Option<Sender<Event>>,
+    /// Where records go, and where the answer comes from: stop?
+    records: Option<(Sender<Event>, Receiver<bool>)>,
     stop: Arc<AtomicBool>,
+    late: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+    place: Place,
 }
 
 impl Observer for Relay {
     fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()> {
-        if let Some(records) = &self.records {
-            // The caller may have left; then the flag is set too.
-            let _ = records.send(Event::Iteration(*record));
+        if let Some((records, answers)) = &self.records {
+            let sent = records.send(Event::Iteration(Box::new(self.place.clone()), *record));
+            // The caller may have left; then there is no answer, and the flag is set too.
+            if sent.is_err() || answers.recv().unwrap_or(true) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
         }
         self.on_pause()
     }
 
+    fn on_machine(&mut self, machine: usize, name: &str) {
+        self.place.machine = machine;
+        self.place.name = Some(name.into());
+    }
+
+    fn on_fold(&mut self, fold: Option<(usize, usize)>) {
+        self.place = Place { fold, ..Place::default() };
+    }
+
     fn on_pause(&mut self) -> ControlFlow<()> {
+        if self.deadline.is_some_and(|d| Instant::now() >= d) && !self.stop.swap(true, Ordering::Relaxed) {
+            self.late.store(true, Ordering::Relaxed);
+        }
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -67,31 +102,68 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs `train` in a worker with `n_threads` threads; `callback(iteration, objective, dual, gap, active, seconds)` is
-/// called after every iteration.
+/// What is asked of a fit beside its request.
+struct Wishes {
+    n_threads: Option<usize>,
+    /// Called with a dict per iteration; `True` stops the fit.
+    callback: Option<Py<PyAny>>,
+    /// Seconds.
+    max_time: Option<f64>,
+    /// Does the first Ctrl-C end the fit with its best model so far?
+    keep: bool,
+}
+
+/// Runs `train` in a worker. The worker waits for the callback's answer after every iteration. Returns the model and who stopped it.
 fn run(
     py: Python<'_>,
-    n_threads: Option<usize>,
-    callback: Option<Py<PyAny>>,
+    wishes: Wishes,
     train: impl FnOnce(&mut dyn Observer) -> mercer::Result<mercer::Model> + Send + 'static,
-) -> PyResult<Model> {
+) -> PyResult<(Model, Option<&'static str>)> {
+    let Wishes { n_threads, callback, max_time, keep } = wishes;
+    let limit = max_time.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let deadline = limit.and_then(|l| Instant::now().checked_add(l));
     let (events, mut inbox) = mpsc::channel();
-    let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
-    let (records, flag) = (callback.is_some().then(|| events.clone()), Arc::clone(&stop.0));
+    let (answer, answers) = mpsc::channel();
+    let (stop, late) = (StopOnDrop(Arc::new(AtomicBool::new(false))), Arc::new(AtomicBool::new(false)));
+    let records = callback.is_some().then(|| (events.clone(), answers));
+    let mut relay =
+        Relay { records, stop: Arc::clone(&stop.0), late: Arc::clone(&late), deadline, place: Place::default() };
     let worker = thread::Builder::new().name("mercer-fit".into()).spawn(move || {
-        let fitted = threads::install(n_threads, move || train(&mut Relay { records, stop: flag }));
+        let fitted = threads::install(n_threads, move || train(&mut relay));
         let _ = events.send(Event::Done(Box::new(fitted)));
     })?;
+    let mut cause = None;
+    // A first Ctrl-C may only end the fit; the next one is raised.
+    let forgiven = |error: PyErr, cause: &mut Option<&'static str>| {
+        if !keep || *cause == Some(BY_INTERRUPT) || !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            return Err(error);
+        }
+        *cause = Some(BY_INTERRUPT);
+        stop.0.store(true, Ordering::Relaxed);
+        Ok(())
+    };
     loop {
         let received;
         (received, inbox) = py.detach(move || (inbox.recv_timeout(POLL), inbox));
         match received {
-            Ok(Event::Iteration(r)) => {
-                if let Some(callback) = &callback {
-                    callback.call1(py, (r.iteration, r.objective, r.dual, r.gap, r.active, r.seconds))?;
+            Ok(Event::Iteration(place, record)) => {
+                let mut ends = false;
+                if let Some(callback) = callback.as_ref().filter(|_| cause.is_none()) {
+                    match call(py, callback, &place, &record) {
+                        Ok(asked) => ends = asked,
+                        Err(error) => forgiven(error, &mut cause)?,
+                    }
                 }
+                if ends {
+                    cause = Some(BY_CALLBACK);
+                }
+                // The worker may be gone: then its result is on its way.
+                let _ = answer.send(cause.is_some());
             }
-            Ok(Event::Done(fitted)) => return Ok(Model::new((*fitted).map_err(to_py)?)),
+            Ok(Event::Done(fitted)) => {
+                let by_time = late.load(Ordering::Relaxed).then_some(BY_TIME);
+                return Ok((Model::new((*fitted).map_err(to_py)?), cause.or(by_time)));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             // The worker ended without a word: it panicked, and the panic goes on here.
             Err(RecvTimeoutError::Disconnected) => match worker.join() {
@@ -99,24 +171,45 @@ fn run(
                 Ok(()) => return Err(to_py(mercer::Error::numerical("the fit", "it ended without a result"))),
             },
         }
-        py.check_signals()?;
+        if let Err(error) = py.check_signals() {
+            forgiven(error, &mut cause)?;
+        }
     }
 }
 
-/// Fits rows of features, or ready-made Gram matrices of shape (n, n, M), kernel axis last.
+/// Does the callback want the fit to end? Only `True` says so.
+fn call(py: Python<'_>, callback: &Py<PyAny>, place: &Place, record: &IterRecord) -> PyResult<bool> {
+    let told = PyDict::new(py);
+    told.set_item("iteration", record.iteration)?;
+    told.set_item("objective", record.objective)?;
+    told.set_item("dual", record.dual)?;
+    told.set_item("gap", record.gap)?;
+    told.set_item("active", record.active)?;
+    told.set_item("seconds", record.seconds)?;
+    told.set_item("machine", place.machine)?;
+    told.set_item("name", &place.name)?;
+    told.set_item("fold", place.fold)?;
+    Ok(callback.call1(py, (told,))?.extract::<bool>(py).unwrap_or(false))
+}
+
+/// Fits rows of features, or ready-made Gram matrices of shape (n, n, M), kernel axis last: the model, and what stopped the fit, if
+/// anything did: "max_time", "callback" or "interrupt".
 #[pyfunction]
-#[pyo3(signature = (rows, answers, *, spec, sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None))]
+#[pyo3(signature = (rows, answers, *, spec, sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None, max_time=None, keep=false))]
 pub fn fit(
     py: Python<'_>,
     rows: Given<'_>,
     answers: Answers<'_>,
     spec: &str,
-    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    sample_weight: Option<Plain1<'_, f64>>,
     region_labels: Option<Vec<usize>>,
-    memberships: Option<PyReadonlyArray2<'_, f64>>,
+    memberships: Option<Plain2<'_>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
-) -> PyResult<Model> {
+    max_time: Option<f64>,
+    keep: bool,
+) -> PyResult<(Model, Option<&'static str>)> {
+    let wishes = Wishes { n_threads, callback, max_time, keep };
     let spec = convert::spec(spec)?;
     let target = answers.target()?;
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
@@ -124,7 +217,7 @@ pub fn fit(
     match rows {
         Given::Table(rows) => {
             let data = rows.dataset()?;
-            run(py, n_threads, callback, move |observer| {
+            run(py, wishes, move |observer| {
                 let weight = weight.as_deref();
                 match regions {
                     None => mercer::train(&data, &target, weight, &spec, observer),
@@ -136,7 +229,7 @@ pub fn fit(
         }
         Given::Kernels(stack) => {
             let stack = HeldStack::new(&stack)?;
-            run(py, n_threads, callback, move |observer| {
+            run(py, wishes, move |observer| {
                 let weight = weight.as_deref();
                 match regions {
                     None => mercer::train_precomputed(stack.view(), &target, weight, &spec, observer),
@@ -150,7 +243,7 @@ pub fn fit(
 }
 
 /// Regions that the user gave.
-fn regions(labels: Option<Vec<usize>>, memberships: Option<PyReadonlyArray2<'_, f64>>) -> PyResult<Option<Regions>> {
+fn regions(labels: Option<Vec<usize>>, memberships: Option<Plain2<'_>>) -> PyResult<Option<Regions>> {
     let memberships = memberships.map(|m| convert::matrix(&m)).transpose()?;
     Ok(labels.map(Regions::Labels).or(memberships.map(Regions::Memberships)))
 }
@@ -180,9 +273,9 @@ pub(crate) struct HeldStack {
 unsafe impl Send for HeldStack {}
 
 impl HeldStack {
-    pub(crate) fn new(stack: &PyReadonlyArray3<'_, f64>) -> PyResult<Self> {
+    pub(crate) fn new(stack: &Plain3<'_>) -> PyResult<Self> {
         let shape = [stack.shape()[0], stack.shape()[1], stack.shape()[2]];
-        Ok(Self { data: stack.as_slice()?.as_ptr(), shape, _array: (**stack).clone().unbind() })
+        Ok(Self { data: stack.as_slice()?.as_ptr(), shape, _array: (***stack).clone().unbind() })
     }
 
     pub(crate) fn view(&self) -> Stack<'_> {

@@ -7,7 +7,7 @@ use mercer::{
     linalg::{Matrix, threads},
     model::{Input, NewRows, Task},
 };
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -16,7 +16,7 @@ use pyo3::{
 use serde_json::json;
 
 use crate::{
-    convert::{self, Given},
+    convert::{self, Given, Plain2},
     error::to_py,
 };
 
@@ -87,7 +87,7 @@ impl Model {
         py: Python<'py>,
         rows: Given<'py>,
         n_threads: Option<usize>,
-        memberships: Option<PyReadonlyArray2<'py, f64>>,
+        memberships: Option<Plain2<'py>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let placed = memberships.map(|m| convert::matrix(&m)).transpose()?;
         let values = self.ask(py, rows, n_threads, |model, rows| model.decision_at(rows, placed.as_ref()))?;
@@ -103,7 +103,7 @@ impl Model {
         py: Python<'py>,
         rows: Given<'py>,
         n_threads: Option<usize>,
-        memberships: Option<PyReadonlyArray2<'py, f64>>,
+        memberships: Option<Plain2<'py>>,
     ) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, Vec<Bound<'py, PyArray2<f64>>>)> {
         let placed = memberships.map(|m| convert::matrix(&m)).transpose()?;
         let (memberships, weights) = self.ask(py, rows, n_threads, |model, rows| {
@@ -132,7 +132,7 @@ impl Model {
     }
 
     /// What the decision values mean: class codes (int64) or values (float64).
-    fn decide<'py>(&self, py: Python<'py>, decision: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyAny>> {
+    fn decide<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.0.decide(&convert::matrix(&decision)?) {
             Target::Classes { labels, .. } => {
                 labels.into_iter().map(|label| label as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
@@ -142,20 +142,12 @@ impl Model {
     }
 
     /// One score per class (one in all for two classes) from decision values.
-    fn class_scores<'py>(
-        &self,
-        py: Python<'py>,
-        decision: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn class_scores<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         convert::array(py, &self.0.class_scores(&convert::matrix(&decision)?))
     }
 
     /// Probabilities of the classes from decision values; a `ValueError` without the logistic loss.
-    fn probabilities<'py>(
-        &self,
-        py: Python<'py>,
-        decision: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn probabilities<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let found = self.0.probabilities(&convert::matrix(&decision)?);
         convert::array(
             py,

@@ -24,10 +24,10 @@ A bank of kernels is written as groups, separated by `;`. A group is kernels, th
 
 Kernels
   linear                ⟨x, z⟩
-  poly(degrees)         (⟨x, z⟩ + 1)^d; poly(2, c = 0) changes the constant
-  rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto) takes widths around the median distance
-  laplace(widths)       exp(−‖x − z‖₁ / w)
-  gauss(distance, widths)  exp(−distance / w); distances l1, l2, chi2, hellinger; auto is the mean distance
+  poly(degrees)         (⟨x, z⟩ + 1)^d; poly(2, c = 0) changes the constant; poly alone is poly(3)
+  rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto), or rbf alone, takes widths around the median distance
+  laplace(widths)       exp(−‖x − z‖₁ / w); laplace alone is laplace(auto)
+  gauss(distance, widths)  exp(−distance / w); distances l1, l2, chi2, hellinger; auto, or no width, is the mean distance
   chi2                  Σ 2xz / (x + z), of numbers that are not negative
   chi2(gammas)          exp(−γ Σ (x − z)² / (x + z)); chi2(auto) is γ = 1 / mean distance
   intersection          Σ min(x, z), of numbers that are not negative

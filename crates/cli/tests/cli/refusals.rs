@@ -33,6 +33,32 @@ fn bad_data_are_refused() {
     assert!(!folder.0.join("m.mercer").exists());
 }
 
+/// Rows count from 1, and the line of the file is said where there is one.
+#[test]
+fn rows_are_named_by_number_and_line() {
+    let folder = Folder::new("rows_and_lines");
+    let rows = |bad: &str| format!("1,2,p\n2,3,q\n\n\n\"3\",4,p\n{bad}\n4,1,q\n5,2,p\n");
+    folder
+        .write("nan.csv", &format!("a,b,y\n{}", rows("1,nan,q")))
+        .write("hole.csv", &format!("a,b,y\n{}", rows("1,2,")))
+        .write("negative.csv", &format!("a,b,y\n{}", rows("1,-2,q")))
+        .write("good.csv", &format!("a,b,y\n{}", rows("1,2,q")))
+        .write("nameless.csv", &rows("1,nan,q"))
+        .write("weight.csv", "a,w,y\n1,1,p\n2,1,q\n\n3,-1,p\n");
+    let fit = |rest: &str| folder.run(&format!("fit {rest} -o m.mercer"));
+    fit("nan.csv --target y").refuses_in_one_line("column `b`: row 4 (line 7) is NaN");
+    fit("nan.csv --target y --rows 2-5").refuses_in_one_line("column `b`: row 4 (line 7) is NaN");
+    fit("nameless.csv --target -1").refuses_in_one_line("column `x2`: row 4 (line 6) is NaN");
+    fit("hole.csv --target y").refuses_in_one_line("row 4 (line 7) has no value");
+    fit("negative.csv --target y -k chi2 --no-standardize").refuses_in_one_line("row 4 (line 7) is -2");
+    fit("negative.csv --target y -k chi2 --no-standardize --rows 3-6").refuses_in_one_line("row 4 (line 7) is -2");
+    folder.run("tune negative.csv --target y -k chi2 --no-standardize").refuses_in_one_line("row 4 (line 7) is -2");
+    fit("weight.csv --target y --weight-column w").refuses_in_one_line("row 3 (line 5) has the weight -1");
+    fit("good.csv --target y -k chi2 --no-standardize").exits(0);
+    folder.run("predict m.mercer negative.csv").refuses_in_one_line("row 4 (line 7) is -2");
+    folder.run("predict m.mercer nan.csv").refuses_in_one_line("row 4 (line 7) is NaN");
+}
+
 #[test]
 fn bad_requests_are_refused_before_any_work() {
     let folder = Folder::new("bad_requests");

@@ -32,8 +32,8 @@ impl Table {
 
         let (mut names, mut header, mut unnamed) = (Vec::new(), false, Vec::new());
         let mut numbers: Vec<Option<Vec<f64>>> = Vec::new();
-        let mut n_rows = 0;
-        each_record(text, delimiter, source, |first, record| {
+        let mut lines = Vec::new();
+        each_record(text, delimiter, source, |first, line, record| {
             if first {
                 header = !record.iter().any(|field| number(field).is_some_and(f64::is_finite));
                 names = (1..=record.len()).map(|j| format!("x{j}")).collect::<Vec<_>>();
@@ -45,7 +45,7 @@ impl Table {
                     return;
                 }
             }
-            n_rows += 1;
+            lines.push(line);
             for (field, column) in record.iter().zip(&mut numbers) {
                 match (column.as_mut(), number(field)) {
                     (Some(values), Some(value)) => values.push(value),
@@ -54,6 +54,11 @@ impl Table {
             }
         })?;
 
+        let n_rows = lines.len();
+        if !text.contains('\n') {
+            // Lines that end in a carriage return alone are not counted.
+            lines.clear();
+        }
         if n_rows == 0 {
             let problem = if header { "only a header, no rows of data" } else { "the file is empty" };
             return Err(Error::file(source, problem));
@@ -67,7 +72,7 @@ impl Table {
             numbers.into_iter().map(|n| n.map_or_else(|| Column::Text(Vec::new()), Column::Numeric)).collect();
         // A second pass only where there is text, so that a numeric table is never held as strings.
         if columns.iter().any(|c| matches!(c, Column::Text(_))) {
-            each_record(text, delimiter, source, |first, record| {
+            each_record(text, delimiter, source, |first, _, record| {
                 for (field, column) in record.iter().zip(&mut columns) {
                     if let (Column::Text(texts), false) = (column, first && header) {
                         texts.push(field.trim().to_string());
@@ -75,12 +80,18 @@ impl Table {
                 }
             })?;
         }
-        Ok(Self { names, columns, n_rows, header, unnamed, extra: Extra::default() })
+        Ok(Self { names, columns, n_rows, header, unnamed, lines, extra: Extra::default() })
     }
 }
 
-/// Calls `visit(is_first, record)` for every record; refuses ragged rows and a quote that is never closed.
-fn each_record(text: &str, delimiter: u8, source: &Path, mut visit: impl FnMut(bool, &StringRecord)) -> Result<()> {
+/// Calls `visit(is_first, line, record)` for every record, with the line it begins at, counted from 1; refuses ragged rows and a quote that
+/// is never closed.
+fn each_record(
+    text: &str,
+    delimiter: u8,
+    source: &Path,
+    mut visit: impl FnMut(bool, usize, &StringRecord),
+) -> Result<()> {
     let mut reader =
         ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(text.as_bytes());
     let mut record = StringRecord::new();
@@ -103,7 +114,11 @@ fn each_record(text: &str, delimiter: u8, source: &Path, mut visit: impl FnMut(b
             };
             return Err(Error::file(source, place_in(text.as_bytes(), at, problem)));
         }
-        visit(first, &record);
+        // The reader's own place is before the blank lines that it skips.
+        let start = start_of(&record);
+        let blank = &text.as_bytes()[start..first_of_record(text.as_bytes(), start)];
+        let skipped = blank.split(|b| *b == b'\n').count() - 1;
+        visit(first, record.position().map_or(0, |p| p.line() as usize) + skipped, &record);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{Missing, Rows, Sequences, steps::Plan};
-use crate::{Error, Result, linalg::Matrix};
+use crate::{Error, Result, Told, linalg::Matrix};
 
 /// A named run of columns: one sensor, one descriptor, one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +24,10 @@ pub struct Dataset {
     views: Vec<View>,
     /// Views whose columns are kernel values against the training rows, by position among the views.
     grams: Vec<usize>,
-    /// Where each row stands among the columns of those views.
+    /// Where each row stands among the columns of those views: its number in the whole data, from 0.
     places: Vec<usize>,
+    /// The line of a file that each row begins at, counted from 1; empty where rows are not lines of one file.
+    lines: Vec<usize>,
 }
 
 impl Dataset {
@@ -52,12 +54,12 @@ impl Dataset {
             let (row, col) = (at / features.cols(), at % features.cols());
             return Err(Error::data(
                 format!("column `{}`", columns[col]),
-                format!("row {} is {}", row + 1, features.data()[at]),
+                Told::row(row, format!("is {}", features.data()[at])),
                 "NaN and infinity are not accepted: fill in, drop the row, or leave the column out",
             ));
         }
         let places = (0..rows.len()).collect();
-        Ok(Self { rows, columns, views: Vec::new(), grams: Vec::new(), places })
+        Ok(Self { rows, columns, views: Vec::new(), grams: Vec::new(), places, lines: Vec::new() })
     }
 
     /// The same data with a column of sequences after all others.
@@ -105,6 +107,18 @@ impl Dataset {
         }
         self.places = places;
         Ok(self)
+    }
+
+    /// The same data, whose rows begin at `lines` of a file.
+    pub(super) fn with_lines(mut self, lines: Vec<usize>) -> Self {
+        self.lines = lines;
+        self
+    }
+
+    /// An error about these rows, with their numbers in the whole data and the lines of the file that they begin at.
+    #[must_use]
+    pub fn located(&self, error: Error) -> Error {
+        error.with_rows(|row| (self.places.get(row).copied().unwrap_or(row), self.lines.get(row).copied()))
     }
 
     /// The same data, some rows of which have nothing in the named view.
@@ -164,7 +178,8 @@ impl Dataset {
                     let count = absent.iter().filter(|a| **a).count();
                     return Err(Error::data(
                         format!("view `{}`", view.name),
-                        format!("{count} of {} rows have nothing in it, the first is row {}", self.len(), row + 1),
+                        Told::from(format!("{count} of {} rows have nothing in it, the first is row ", self.len()))
+                            .and_row(row),
                         "drop those rows, or impute kernel values with missing = zero or mean",
                     ));
                 }
@@ -228,6 +243,7 @@ impl Dataset {
             views: self.views.clone(),
             grams: self.grams.clone(),
             places: index.iter().map(|&i| self.places[i]).collect(),
+            lines: index.iter().filter_map(|&i| self.lines.get(i).copied()).collect(),
         }
     }
 }

@@ -483,7 +483,7 @@ impl Table {
             }
             None => vec![(name.to_string(), part(file, None, None, true, &mut HashMap::new())?)],
         };
-        let n = self.n_rows();
+        let (n, lines) = (self.n_rows(), self.lines.clone());
         let (mut columns, mut extra) = self.into_columns();
         let width = columns.len();
         for (view, mut part) in parts {
@@ -516,6 +516,7 @@ impl Table {
         }
         let mut table = Self::from_columns(columns, file)?;
         table.extra = extra;
+        table.lines = lines;
         Ok(table)
     }
 }

@@ -1,6 +1,6 @@
 //! Sequences of letters: DNA, RNA, proteins, any text.
 
-use crate::{Error, Result};
+use crate::{Error, Result, Told};
 
 /// One text per sample, none of them empty, in one buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ impl Sequences {
             if text.is_empty() {
                 return Err(Error::data(
                     format!("column `{name}`"),
-                    format!("row {} is an empty text", all.len() + 1),
+                    Told::row(all.len(), "is an empty text"),
                     "fill it in, drop the row, or leave the column out",
                 ));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Error, Result, linalg::Matrix};
+use crate::{Error, Result, Told, linalg::Matrix};
 
 /// Compressed sparse rows. A copy shares the entries: they may be most of the machine's memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,23 +42,23 @@ impl Sparse {
 
     /// From its three arrays, checked: starts ascend from 0 to the number of entries, columns ascend in every row.
     pub fn from_parts(cols: usize, starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>) -> Result<Self> {
-        let bad = |problem: &str| {
+        let bad = |problem: Told| {
             Error::data("sparse matrix", problem, "give row starts, ascending column numbers and values (CSR)")
         };
         if starts.first() != Some(&0) || starts.last() != Some(&columns.len()) || columns.len() != values.len() {
-            return Err(bad("its three arrays do not fit together"));
+            return Err(bad("its three arrays do not fit together".into()));
         }
         if starts.windows(2).any(|w| w[0] > w[1] || w[1] > columns.len()) {
-            return Err(bad("its row starts do not ascend"));
+            return Err(bad("its row starts do not ascend".into()));
         }
         let out = Self::of(cols, starts, columns, values);
         for i in 0..out.rows() {
             let (columns, values) = out.row(i);
             if columns.windows(2).any(|w| w[0] >= w[1]) || columns.last().is_some_and(|&c| c as usize >= cols) {
-                return Err(bad(&format!("the columns of row {} do not ascend within 0..{cols}", i + 1)));
+                return Err(bad(Told::row(i, format!("has columns that do not ascend within 0..{cols}"))));
             }
             if let Some(v) = values.iter().find(|v| !v.is_finite()) {
-                return Err(bad(&format!("row {} holds {v}", i + 1)));
+                return Err(bad(Told::row(i, format!("holds {v}"))));
             }
         }
         Ok(out)

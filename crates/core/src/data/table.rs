@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Dataset, Rows, Sequences, Sparse, Target, View};
-use crate::{Error, Result, linalg::Matrix};
+use crate::{Error, Result, Told, linalg::Matrix};
 
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Table {
     pub(super) header: bool,
     /// Columns whose header field is blank, as a row index written by other tools is.
     pub(super) unnamed: Vec<usize>,
+    /// The line of the file that each row begins at, counted from 1; empty where rows are not lines of one file.
+    pub(super) lines: Vec<usize>,
     /// What only richer formats than delimited text have.
     pub(super) extra: Extra,
 }
@@ -104,7 +106,7 @@ impl Table {
         if let Some(j) = first_repeated(&names) {
             return Err(Error::file(source, format!("two columns are called `{}`; rename one of them", names[j])));
         }
-        Ok(Self { names, columns, n_rows, header: true, unnamed: Vec::new(), extra: Extra::default() })
+        Ok(Self { names, columns, n_rows, header: true, ..Self::default() })
     }
 
     /// From sparse columns and perhaps one beside them.
@@ -127,6 +129,13 @@ impl Table {
     /// Its own columns and their names, taken apart.
     pub(super) fn into_columns(self) -> (Vec<(String, Column)>, Extra) {
         (self.names.into_iter().zip(self.columns).collect(), self.extra)
+    }
+
+    /// An error about rows of this table, with their numbers in the file and, in delimited text, the lines they begin at.
+    #[must_use]
+    pub fn located(&self, error: Error) -> Error {
+        let file_row = |row: usize| self.extra.places.as_ref().and_then(|p| p.get(row).copied()).unwrap_or(row);
+        error.with_rows(|row| (file_row(row), self.lines.get(row).copied()))
     }
 
     /// The column to predict, if the file itself says so: `label` of LIBSVM text, `target` of a data description.
@@ -154,8 +163,9 @@ impl Table {
             group.absent = (0..index.len()).filter(|&i| group.absent.contains(&index[i])).collect();
         }
         let columns = self.columns.iter().map(|c| c.select(index)).collect();
+        let lines = index.iter().filter_map(|&i| self.lines.get(i).copied()).collect();
         let (names, unnamed) = (self.names.clone(), self.unnamed.clone());
-        Self { names, columns, n_rows: index.len(), header: self.header, unnamed, extra }
+        Self { names, columns, n_rows: index.len(), header: self.header, unnamed, lines, extra }
     }
 
     /// Column names, in order.
@@ -175,6 +185,10 @@ impl Table {
 
     /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
     pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
+        self.chosen(exclude, only).map_err(|e| self.located(e))
+    }
+
+    fn chosen(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
         let aside = self.extra.aside.iter().map(String::as_str);
         let excluded: Vec<usize> =
             exclude.iter().copied().chain(aside).map(|key| self.index(key)).collect::<Result<_>>()?;
@@ -207,7 +221,11 @@ impl Table {
     /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are ignored.
     ///
     /// A file without a header that lacks some of the names but has exactly as many columns is taken by position.
-    pub fn dataset_of<'a>(&self, columns: &'a [String]) -> Result<Dataset> {
+    pub fn dataset_of(&self, columns: &[String]) -> Result<Dataset> {
+        self.asked_for(columns).map_err(|e| self.located(e))
+    }
+
+    fn asked_for<'a>(&self, columns: &'a [String]) -> Result<Dataset> {
         // Sparse columns that this file never fills are columns of zeros.
         let places = self.places();
         let mut blank = self.width();
@@ -228,7 +246,7 @@ impl Table {
             Err(_) if !self.header && self.names.len() == columns.len() => {
                 let all: Vec<usize> = (0..columns.len()).collect();
                 let by_position = self.features(&all)?;
-                Dataset::from_rows(by_position.rows().clone(), columns.to_vec())
+                Ok(Dataset::from_rows(by_position.rows().clone(), columns.to_vec())?.with_lines(self.lines.clone()))
             }
             Err(name) => Err(Error::data(
                 format!("column `{name}`"),
@@ -240,11 +258,15 @@ impl Table {
 
     /// The target column, by name or position as in [`Table::column`]. A missing value is refused, naming the row.
     pub fn target(&self, key: &str, task: TaskHint) -> Result<Target> {
+        self.answers(key, task).map_err(|e| self.located(e))
+    }
+
+    fn answers(&self, key: &str, task: TaskHint) -> Result<Target> {
         let j = self.index(key)?;
         let missing = |row: usize| {
             Error::data(
                 format!("target column `{}`", self.names[j]),
-                format!("row {} has no value", row + 1),
+                Told::row(row, "has no value"),
                 "fill it in or drop the row",
             )
         };
@@ -313,7 +335,7 @@ impl Table {
                 let text = &texts[row];
                 let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
                 let dots = if rest.is_empty() { "" } else { "…" };
-                let problem = format!("holds text (row {}: `{shown}{dots}`)", row + 1);
+                let problem = Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(row);
                 Err(Error::data(format!("column `{}`", self.names[j]), problem, remedy))
             }
         }
@@ -353,7 +375,7 @@ impl Table {
         let order: Vec<usize> =
             numbers.into_iter().chain(sparse.into_iter().map(|j| j + self.names.len())).chain(texts).collect();
         let names = order.iter().map(|&j| name(j)).collect();
-        self.with_groups(Dataset::from_rows(rows, names)?, &order)
+        self.with_groups(Dataset::from_rows(rows, names)?.with_lines(self.lines.clone()), &order)
     }
 
     /// Names the views of `data`, whose columns are the table's columns `order`. A view of which no column was chosen is gone.
@@ -477,7 +499,9 @@ mod tests {
         assert_eq!(t.dataset(&["y"], Some(&["b", "a"])).unwrap().features().row(1), [4.0, 3.0]);
         assert!(message(t.dataset(&["y"], Some(&["a", "y"]))).contains("at once"));
         assert!(message(t.dataset(&[], Some(&["a", "2"]))).contains("named twice"));
-        assert!(message(table("a,b\n1,2\n3,?\n").unwrap().dataset(&[], None)).contains("column `b`: row 2 is NaN"));
+        assert!(
+            message(table("a,b\n1,2\n3,?\n").unwrap().dataset(&[], None)).contains("column `b`: row 2 (line 3) is NaN")
+        );
     }
 
     #[test]
@@ -506,8 +530,8 @@ mod tests {
         assert_eq!(t.target("f", TaskHint::Auto).unwrap(), Target::Values(vec![0.5, 2.0, 3.0]));
         assert_eq!(t.target("f", TaskHint::Classify).unwrap(), class(&["0.5", "2", "3"], &[0, 1, 2]));
         assert_eq!(t.target("s", TaskHint::Auto).unwrap(), class(&["u", "v"], &[0, 1, 0]));
-        assert!(message(t.target("s", TaskHint::Regress)).contains("row 1: `u`"));
-        assert!(message(t.target("m", TaskHint::Auto)).contains("row 2 has no value"));
+        assert!(message(t.target("s", TaskHint::Regress)).contains("holds text, `u` in row 1 (line 2)"));
+        assert!(message(t.target("m", TaskHint::Auto)).contains("row 2 (line 3) has no value"));
         let eleven: String = (0..11).map(|i| i.to_string() + "\n").collect();
         assert!(matches!(table(&eleven).unwrap().target("1", TaskHint::Auto).unwrap(), Target::Values(_)));
     }

@@ -2,7 +2,7 @@
 
 use super::{Factor, lanczos::extreme_eigenvalues_of, packed::Packed};
 use crate::{
-    Error, Result,
+    Error, Result, Told,
     linalg::{Cholesky, Matrix, axpy, dot},
 };
 
@@ -21,11 +21,11 @@ pub const APART: f64 = 1e-6;
 /// Square, finite, symmetric to rounding. Returns the largest absolute entry.
 pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
     let n = k.rows();
-    let at = |i: usize, j: usize| format!("entry ({}, {})", i + 1, j + 1);
+    let at = |told: Told, i: usize, j: usize| told.and("entry (").and_row(i).and(", ").and_row(j).and(")");
     if let Some(p) = k.data().iter().position(|x| !x.is_finite()) {
         return Err(Error::data(
             format!("kernel `{name}`"),
-            format!("{} is {}", at(p / n, p % n), k.data()[p]),
+            at("".into(), p / n, p % n).and(format!(" is {}", k.data()[p])),
             "kernel values must be finite numbers",
         ));
     }
@@ -36,9 +36,10 @@ pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
     for (first, left) in tiles {
         let mut pairs = (first..(first + TILE).min(n)).flat_map(|i| (left..(left + TILE).min(i)).map(move |j| (i, j)));
         if let Some((i, j)) = pairs.find(differ) {
+            let one = at("not symmetric: ".into(), i, j).and(format!(" is {} but ", k[(i, j)]));
             return Err(Error::data(
                 format!("kernel `{name}`"),
-                format!("not symmetric: {} is {} but {} is {}", at(i, j), k[(i, j)], at(j, i), k[(j, i)]),
+                at(one, j, i).and(format!(" is {}", k[(j, i)])),
                 "a Gram matrix holds k(x_i, x_j) for the training rows in the same order both ways",
             ));
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Normalize;
-use crate::{Error, Result, linalg::Matrix};
+use crate::{Error, Result, Told, linalg::Matrix};
 
 /// The constants of one kernel's normalisation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Normalizer {
                 None => Ok(Self::Spherical),
                 Some(i) => Err(Error::data(
                     format!("kernel `{name}`"),
-                    format!("row {} has k(x, x) = {}, which cannot be scaled to 1", i + 1, diagonal[i]),
+                    Told::row(i, format!("has k(x, x) = {}, which cannot be scaled to 1", diagonal[i])),
                     "choose another normalisation or drop that row",
                 )),
             },

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::memberships::place;
-use crate::{Error, Result, linalg::Matrix};
+use crate::{Error, Result, Told, linalg::Matrix};
 
 /// How rows are placed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ impl Gating {
                         let listed = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                         return Err(Error::data(
                             format!("column `{name}`"),
-                            format!("row {} has {value}, which names no region", i + 1),
+                            Told::row(i, format!("has {value}, which names no region")),
                             format!("the regions of the fit are {listed}"),
                         ));
                     };

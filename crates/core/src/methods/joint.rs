@@ -145,7 +145,8 @@ pub fn fit_or(
             }
         }
         false if always => {
-            let needs = "another, or a hinge or epsilon-insensitive loss, one machine, and more than 5000 rows need low-rank storage";
+            let needs = "one of the other solvers for this problem: `interior` is for a hinge or epsilon-insensitive loss, for machines that \
+                         learn from all rows and have weights of their own, and beyond 5000 rows for kernels stored at low rank";
             return Err(Error::param("solver", needs, "interior"));
         }
         _ => {}

@@ -5,7 +5,7 @@ use super::{
     gated::Gated, train::options,
 };
 use crate::{
-    Error, Model, Result,
+    Error, Model, Result, Told,
     data::{Dataset, Rows},
     gram::{Basis, Gram, GramSet, GramSource},
     kernels::{KernelSpec, language},
@@ -78,7 +78,8 @@ impl Prepared {
             let placed = self.regions_of(spec)?;
             let local = LocalizedGramSet::cross(base, &placed.memberships, self.room());
             let regions = placed.memberships.cols();
-            for (parts, memory) in groups.into_iter().zip(memories) {
+            for (k, (parts, memory)) in groups.into_iter().zip(memories).enumerate() {
+                self.samples.announce(k, spec, observer);
                 // Multipliers of another fit are feasible here; its weights and cuts belong to other terms.
                 let mut own = Memory { duals: memory.duals.take(), ..Memory::default() };
                 let mut fit =
@@ -107,7 +108,8 @@ impl Prepared {
                 | MethodSpec::Gsmkl { n_init, seed, .. } => (n_init, seed),
                 _ => (1, 0),
             };
-            for (parts, memory) in groups.into_iter().zip(memories) {
+            for (k, (parts, memory)) in groups.into_iter().zip(memories).enumerate() {
+                self.samples.announce(k, spec, observer);
                 let problem = self.problem(spec, parts, &*machine, &self.grams);
                 let duals = memory.duals.take();
                 let (fit, gated) = self.fit_gated(spec, &problem, starts, duals, &mut built, observer)?;
@@ -430,7 +432,7 @@ fn check_memberships(m: &Matrix) -> Result<()> {
         if !row.iter().all(|c| *c >= 0.0) || (sum - 1.0).abs().is_nan() || (sum - 1.0).abs() > SUM {
             return Err(Error::data(
                 "regions",
-                format!("the memberships of row {} are {row:?}", i + 1),
+                Told::row(i, format!("has the memberships {row:?}")),
                 "they must not be negative and must add up to 1",
             ));
         }

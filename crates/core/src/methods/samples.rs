@@ -2,11 +2,12 @@
 
 use super::{ClassWeight, LossName, TrainSpec};
 use crate::{
-    Error, Result,
+    Error, Result, Told,
     data::Target,
     loss::{EpsilonInsensitive, Hinge, Logistic, Squared, SquaredHinge},
     machine::Fitting,
     model::{Scheme, Task as Prediction},
+    trace::Observer,
 };
 
 /// Rows with weight 0 are gone.
@@ -30,8 +31,8 @@ impl Samples {
             Some(w) => w.to_vec(),
         };
         if let Some(i) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
-            let got = format!("{} for row {}", weights[i], i + 1);
-            return Err(Error::param("sample_weight", "finite numbers ≥ 0", got));
+            let problem = Told::row(i, format!("has the weight {}", weights[i]));
+            return Err(Error::data("sample_weight", problem, "weights must be finite and not negative"));
         }
         let kept: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
         if kept.is_empty() {
@@ -43,7 +44,7 @@ impl Samples {
                 if let Some(i) = values.iter().position(|v| !v.is_finite()) {
                     return Err(Error::data(
                         "target",
-                        format!("row {} is {}", kept[i] + 1, values[i]),
+                        Told::row(kept[i], format!("is {}", values[i])),
                         "NaN and infinity are not accepted: drop the row",
                     ));
                 }
@@ -161,6 +162,14 @@ impl Samples {
             kept: index.iter().map(|&i| self.kept[i]).collect(),
             target: self.target.select(index),
             weights: index.iter().map(|&i| self.weights[i]).collect(),
+        }
+    }
+
+    /// Tells the observer that machine `k` begins, where several have weights of their own.
+    pub fn announce(&self, k: usize, spec: &TrainSpec, observer: &mut dyn Observer) {
+        let names = self.prediction(spec.multi_class).machine_names();
+        if let (true, Some(name)) = (names.len() > 1 && !spec.shared_weights, names.get(k)) {
+            observer.on_machine(k, name);
         }
     }
 

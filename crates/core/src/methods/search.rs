@@ -44,7 +44,7 @@ impl Source<'_> {
             Self::Ready(stack) => {
                 let data = stack.block(rows, rows);
                 let stack = Stack { rows: rows.len(), cols: rows.len(), data: &data, ..stack };
-                Prepared::from_stack(stack, &target, weight.as_deref(), spec)
+                Prepared::from_stack(stack, &target, weight.as_deref(), spec).map_err(|e| e.in_rows(rows))
             }
         }
     }
@@ -175,7 +175,8 @@ pub fn grid_search(
 }
 
 /// The same on given folds, by a given metric. A request whose mean over the folds so far is more than `abandon` below the best one's is
-/// not fitted again. `keep` leaves each fold its kernel terms, for the next search on it.
+/// not fitted again; once the observer asks to stop, no further fold is begun. `keep` leaves each fold its kernel terms, for the next search
+/// on it.
 pub fn search_folds(
     folds: &mut [Fold<'_>],
     specs: &[TrainSpec],
@@ -186,7 +187,9 @@ pub fn search_folds(
 ) -> Result<Search> {
     let mut search = Search { scores: vec![Vec::new(); specs.len()], best: 0 };
     let mut alive: Vec<usize> = (0..specs.len()).collect();
-    for fold in folds {
+    let of = folds.len();
+    for (k, fold) in folds.iter_mut().enumerate() {
+        observer.on_fold(Some((k + 1, of)));
         let chosen: Vec<TrainSpec> = alive.iter().map(|&s| specs[s].clone()).collect();
         for (&s, score) in alive.iter().zip(fold.scores(&chosen, metric, observer)?) {
             search.scores[s].push(score);
@@ -198,7 +201,11 @@ pub fn search_folds(
         if let Some(margin) = abandon {
             alive.retain(|&s| search.mean(search.best) - search.mean(s) <= margin);
         }
+        if observer.on_pause().is_break() {
+            break;
+        }
     }
+    observer.on_fold(None);
     Ok(search)
 }
 

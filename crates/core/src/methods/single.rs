@@ -69,7 +69,8 @@ pub(super) fn choose(
     let mut totals = vec![0.0; terms];
     let mut stopped = None;
     'folds: for (k, (train, test)) in split::stratified_kfold(&samples.target, folds, seed)?.into_iter().enumerate() {
-        let fold = Fold::new(rows, samples, spec, options, train, test)?;
+        let learned: Vec<usize> = train.iter().map(|&i| samples.kept[i]).collect();
+        let fold = Fold::new(rows, samples, spec, options, train, test).map_err(|e| e.in_rows(&learned))?;
         let mut scores: Vec<f64> = Vec::with_capacity(terms);
         while scores.len() < terms {
             let next = scores.len()..terms.min(scores.len() + AT_ONCE);

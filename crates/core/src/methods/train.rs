@@ -33,8 +33,23 @@ pub fn train(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let spec = &search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
-    Prepared::from_table(data, target, sample_weight, spec)?.fit(spec, observer)
+    let chosen = search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
+    fit_chosen(&Prepared::from_table(data, target, sample_weight, &chosen)?, &chosen, spec, observer)
+}
+
+/// Fits with the values that a search found. Where the observer ended the search, the model says so.
+fn fit_chosen(
+    prepared: &Prepared,
+    chosen: &TrainSpec,
+    asked: &TrainSpec,
+    observer: &mut dyn Observer,
+) -> Result<Model> {
+    let cut = (asked.choose.c || asked.choose.v) && observer.on_pause().is_break();
+    let mut model = prepared.fit(chosen, observer)?;
+    if cut {
+        model.note_stopped("the search for settings");
+    }
+    Ok(model)
 }
 
 /// Fits ready-made Gram matrices, `stack` of shape (n, n, M).
@@ -45,8 +60,8 @@ pub fn train_precomputed(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let spec = &search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
-    Prepared::from_stack(stack, target, sample_weight, spec)?.fit(spec, observer)
+    let chosen = search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
+    fit_chosen(&Prepared::from_stack(stack, target, sample_weight, &chosen)?, &chosen, spec, observer)
 }
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
@@ -78,9 +93,20 @@ impl Prepared {
         let began = Instant::now();
         spec.check()?;
         let bank = language::parse(&spec.kernels)?;
-        let samples = Samples::new(data.len(), target, sample_weight)?;
+        let samples = Samples::new(data.len(), target, sample_weight).map_err(|e| data.located(e))?;
         let data = if samples.kept.len() == data.len() { data.clone() } else { data.select(&samples.kept) };
-        let raw = data.with_missing(spec.missing)?;
+        Self::from_kept(&data, samples, bank, spec, began).map_err(|e| data.located(e))
+    }
+
+    /// The same from the rows that have a weight.
+    fn from_kept(
+        data: &Dataset,
+        samples: Samples,
+        bank: language::Bank,
+        spec: &TrainSpec,
+        began: Instant,
+    ) -> Result<Self> {
+        let raw = data.clone().with_missing(spec.missing)?;
         let plan = Steps::parse(&spec.preprocess)?.plan(&raw)?;
         let data = raw.after(&plan)?;
         let standardizer = spec.standardize.then(|| data.rows().standardizer());
@@ -133,7 +159,8 @@ impl Prepared {
             let data = stack.block(&samples.kept, &samples.kept);
             let kept = samples.kept.len();
             let part = Stack { rows: kept, cols: kept, terms: m, data: &data };
-            GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)?
+            GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)
+                .map_err(|e| e.in_rows(&samples.kept))?
         };
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
@@ -269,7 +296,11 @@ impl Prepared {
         let mut fits: Vec<Fit> = groups
             .into_iter()
             .zip(memories)
-            .map(|(parts, memory)| problem(parts, memory, observer))
+            .enumerate()
+            .map(|(k, (parts, memory))| {
+                self.samples.announce(k, spec, observer);
+                problem(parts, memory, observer)
+            })
             .collect::<Result<_>>()?;
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));

@@ -135,7 +135,11 @@ impl Model {
                 Placement::Column { column, .. } => Some(self.raw_column(rows, column)?),
                 _ => None,
             };
-            memberships.push(gating.memberships(&values.select_cols(&own), column.as_deref(), given)?);
+            let found = gating.memberships(&values.select_cols(&own), column.as_deref(), given);
+            memberships.push(found.map_err(|e| match rows {
+                NewRows::Table(data) => data.located(e),
+                NewRows::Kernels(_) => e,
+            })?);
             at += own.len();
         }
         Ok(Placed { memberships, values, parts: at })

@@ -15,7 +15,7 @@ pub use predictor::{Expansion, Predictor};
 pub use rules::{Rule, RuleSet, Rules, Share};
 
 use crate::{
-    Error, Result,
+    Error, Result, Told,
     data::{Dataset, Standardizer, Target},
     gram::{ApproxError, Stack},
     kernels::{KernelSpec, language},
@@ -67,6 +67,18 @@ pub enum Task {
 }
 
 impl Task {
+    /// The class or the pair of classes that each machine is for; one unnamed machine for values.
+    pub fn machine_names(&self) -> Vec<String> {
+        match self {
+            Self::Classification { classes, .. } if classes.len() == 2 => vec![classes[1].clone()],
+            Self::Classification { classes, scheme: Scheme::OneVsRest } => classes.clone(),
+            Self::Classification { classes, scheme: Scheme::OneVsOne } => {
+                Scheme::pairs(classes.len()).iter().map(|&(i, j)| format!("{} or {}", classes[i], classes[j])).collect()
+            }
+            Self::Regression => vec![String::new()],
+        }
+    }
+
     /// Predicted classes or values from decision values.
     pub fn decide(&self, decision: &Matrix) -> Target {
         match self {
@@ -241,12 +253,8 @@ impl Model {
             return rules.names();
         }
         match &self.task {
-            Task::Classification { classes, .. } if classes.len() == 2 => vec![classes[1].clone()],
-            Task::Classification { classes, scheme: Scheme::OneVsRest } => classes.clone(),
-            Task::Classification { classes, scheme: Scheme::OneVsOne } => {
-                Scheme::pairs(classes.len()).iter().map(|&(i, j)| format!("{} or {}", classes[i], classes[j])).collect()
-            }
             Task::Regression => (1..=self.machines.len()).map(|k| format!("machine {k}")).collect(),
+            classes @ Task::Classification { .. } => classes.machine_names(),
         }
     }
 
@@ -300,6 +308,14 @@ impl Model {
         Certificate { primal, dual, gap, status, iterations: all().map(|c| c.iterations).sum() }
     }
 
+    /// The model is what could be had when a search before it was ended; `what` names the search.
+    pub(crate) fn note_stopped(&mut self, what: &str) {
+        self.warnings.push(format!("{what} was stopped before its end: the best of what it had tried was used"));
+        let certificates = self.machines.iter_mut().map(|m| &mut m.certificate);
+        let rules = self.rules.iter_mut().flat_map(|r| r.machines.iter_mut().map(|m| &mut m.certificate));
+        certificates.chain(&mut self.shared).chain(rules).for_each(|c| c.status = Status::Stopped);
+    }
+
     /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
     /// (extra columns are ignored), by position where the data have generated names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
@@ -322,7 +338,7 @@ impl Model {
     /// Values of the predictor's functions.
     fn values(&self, rows: NewRows<'_>) -> Result<Matrix> {
         match rows {
-            NewRows::Table(data) => self.values_of_table(data),
+            NewRows::Table(data) => self.values_of_table(data).map_err(|e| data.located(e)),
             NewRows::Kernels(block) => self.values_of_kernels(block),
         }
     }
@@ -415,7 +431,7 @@ impl Model {
             let row = at / (block.cols * block.terms);
             return Err(Error::data(
                 "kernel values",
-                format!("row {} has {}", row + 1, block.data[at]),
+                Told::row(row, format!("has {}", block.data[at])),
                 "they must be finite",
             ));
         }

@@ -7,6 +7,8 @@ use crate::{
 };
 
 const AUTO: &str = "rbf(auto), poly(1..3) on all";
+/// The degree of `poly` without a number: the default degree of scikit-learn's polynomial kernel.
+const PLAIN_DEGREE: f64 = 3.0;
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
 const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid, precomputed; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl)";
@@ -134,6 +136,7 @@ impl<'a> Parser<'a> {
         let word = self.word();
         match word.as_str() {
             "linear" => Ok(Family::Linear),
+            "poly" if !self.open() => Ok(Family::Poly { degrees: vec![Numbers::One(PLAIN_DEGREE)], offset: 1.0 }),
             "poly" => {
                 self.expect("(")?;
                 let degrees = self.numbers(&DEGREE)?;
@@ -156,16 +159,12 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Family::Precomputed(Some(name)))
             }
-            "rbf" => self.bracketed(&WIDTH).map(Family::Rbf),
-            "laplace" => self.bracketed(&WIDTH).map(Family::Laplace),
-            "chi2" => {
-                let at = self.skip_space();
-                let given = self.chars.get(at) == Some(&'(');
-                Ok(Family::Chi2(if given { Some(self.bracketed(&GAMMA)?) } else { None }))
-            }
+            "rbf" => self.bracketed_or_auto().map(Family::Rbf),
+            "laplace" => self.bracketed_or_auto().map(Family::Laplace),
+            "chi2" => Ok(Family::Chi2(if self.open() { Some(self.bracketed(&GAMMA)?) } else { None })),
             "intersection" => Ok(Family::Intersection),
             "sigmoid" => {
-                self.expect("(")?;
+                self.expect_arguments("sigmoid(0.1, 0)")?;
                 let slope = self.number(&SLOPE)?.value;
                 self.expect(",")?;
                 let offset = self.number(&ANY)?.value + 0.0;
@@ -173,20 +172,19 @@ impl<'a> Parser<'a> {
                 Ok(Family::Sigmoid { slope, offset })
             }
             "gauss" => {
-                self.expect("(")?;
+                self.expect_arguments("gauss(l1)")?;
                 let at = self.skip_space();
                 let word = self.word();
                 let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word) else {
                     self.at = at;
                     return self.expected("a distance (l1, l2, chi2, hellinger)");
                 };
-                self.expect(",")?;
-                let widths = self.widths(&WIDTH)?;
+                let widths = if self.eat(",") { self.widths(&WIDTH)? } else { Widths::Auto };
                 self.expect(")")?;
                 Ok(Family::Gauss(distance, widths))
             }
             "alignment" => {
-                self.expect("(")?;
+                self.expect_arguments("alignment(blosum62)")?;
                 let at = self.skip_space();
                 let word = self.word();
                 let Some((scoring, _)) = Scoring::ALL.into_iter().find(|(_, name)| *name == word) else {
@@ -207,7 +205,7 @@ impl<'a> Parser<'a> {
                 Ok(Family::Alignment { scoring, open: costs[0], extend: costs[1] })
             }
             "wl" => {
-                self.expect("(")?;
+                self.expect_arguments("wl(3)")?;
                 let rounds = self.numbers(&ROUNDS)?;
                 self.expect(")")?;
                 Ok(Family::Wl(rounds))
@@ -223,7 +221,8 @@ impl<'a> Parser<'a> {
     }
 
     fn text_kernel(&mut self, kind: TextKind) -> Result<Family> {
-        self.expect("(")?;
+        let second = if kind == TextKind::Mismatch { ", 1" } else { "" };
+        self.expect_arguments(&format!("{}(3{second})", kind.word()))?;
         let start = self.skip_space();
         let lengths = self.numbers(&LENGTH)?;
         let (mut extra, mut alphabet) = (0, None);
@@ -264,6 +263,22 @@ impl<'a> Parser<'a> {
             return self.expected(ALPHABETS);
         };
         Ok(alphabet)
+    }
+
+    /// Does a bracket follow?
+    fn open(&mut self) -> bool {
+        let at = self.skip_space();
+        self.chars.get(at) == Some(&'(')
+    }
+
+    /// The bracket of a kernel that has no setting to fall back on; `example` shows how it is written.
+    fn expect_arguments(&mut self, example: &str) -> Result<()> {
+        if self.eat("(") { Ok(()) } else { self.expected(&format!("`(` and what the kernel needs, as in `{example}`")) }
+    }
+
+    /// Widths in brackets; without brackets the automatic ones.
+    fn bracketed_or_auto(&mut self) -> Result<Widths> {
+        if self.open() { self.bracketed(&WIDTH) } else { Ok(Widths::Auto) }
     }
 
     fn bracketed(&mut self, rule: &Rule) -> Result<Widths> {
@@ -497,7 +512,8 @@ mod tests {
             ("chi2(0)", 5, "a factor (a positive number, or `auto`), found `0`"),
             ("sigmoid(1)", 9, "expected `,`"),
             ("gauss(l3, 1)", 6, "a distance (l1, l2, chi2, hellinger), found `l3`"),
-            ("rbf 1", 4, "expected `(`, found `1`"),
+            ("rbf 1", 4, "expected `,`, `on`, `;` or the end, found `1`"),
+            ("wd on all", 3, "expected `(` and what the kernel needs, as in `wd(3)`, found `on`"),
             ("rbf(1", 5, "expected `)`, found the end"),
             ("rbf()", 4, "expected a width (a positive number, or `auto`), found `)`"),
             ("rbf(1|-2)", 6, "found `-2`"),

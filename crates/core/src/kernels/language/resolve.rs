@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Bank, Family, Group, MAX_KERNELS, Numbers, TextKind, WIDTHS, Widths, scopes::Place, short};
 use crate::{
-    Error, Result,
+    Error, Result, Told,
     data::{Dataset, Rows},
     kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
@@ -81,8 +81,9 @@ fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
             let dots = if rest.is_empty() { "" } else { "…" };
             return Err(Error::data(
                 format!("column `{}`", data.columns()[d + at]),
-                format!("holds text (row 1: `{shown}{dots}`) and no kernel reads it"),
-                "exclude it, name the feature columns, or give it a string kernel such as spectrum(3)",
+                Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(0).and(", and no kernel reads it"),
+                "encode categories as numbers (a column of 0 and 1 per category), give sequences a string kernel such as spectrum(3), or \
+                 leave the column out",
             ));
         }
     }
@@ -207,7 +208,7 @@ pub(crate) fn not_negative(function: Function, x: &Rows, columns: &[usize], name
     let Some((i, j)) = (0..x.len()).filter(here).find_map(negative) else { return Ok(()) };
     Err(Error::data(
         format!("column `{}`", names[j]),
-        format!("row {} is {}, and {} is for numbers that are not negative", i + 1, x.value(i, j), written(function)),
+        Told::row(i, format!("is {}, and {} is for numbers that are not negative", x.value(i, j), written(function))),
         "switch standardisation off if the numbers themselves are not negative, or use another kernel",
     ))
 }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::counts::{Counts, hash};
-use crate::{Error, Result, data::Sequences};
+use crate::{Error, Result, Told, data::Sequences};
 
 /// Nodes with their labels, and for each the nodes it is joined with.
 struct Graph {
@@ -83,7 +83,7 @@ pub fn check(sequences: &Sequences, name: &str) -> Result<()> {
         if let Err(problem) = Graph::parse(text) {
             return Err(Error::data(
                 format!("column `{name}`"),
-                format!("row {} is no graph: {problem}", row + 1),
+                Told::row(row, format!("is no graph: {problem}")),
                 "write graphs as {\"labels\": [\"C\", \"O\"], \"edges\": [[0, 1]]} or as C O; 0-1",
             ));
         }

@@ -8,7 +8,7 @@ use crate::{
     kernels::KernelSpec,
     methods::{MethodSpec, Prepared, TrainSpec, single},
     model::Input,
-    trace::Silent,
+    trace::{Hidden, Observer},
 };
 
 /// Rules at most.
@@ -29,8 +29,14 @@ enum TestRows {
 }
 
 impl Prepared {
-    /// The smallest number of rules with the lowest cost over folds (errors, a false positive counted `cost_ratio` times).
-    pub(super) fn choose_rules(&self, spec: &TrainSpec, own: &VcmklSpec) -> Result<usize> {
+    /// The smallest number of rules with the lowest cost over folds (errors, a false positive counted `cost_ratio` times). Where the observer
+    /// ends the search, the best of those that were tried; and whether it did.
+    pub(super) fn choose_rules(
+        &self,
+        spec: &TrainSpec,
+        own: &VcmklSpec,
+        observer: &mut dyn Observer,
+    ) -> Result<(usize, bool)> {
         if let Target::Classes { names, labels } = &self.samples.target
             && let Some(rare) = (0..names.len()).find(|c| labels.iter().filter(|l| *l == c).count() < 2)
         {
@@ -45,7 +51,7 @@ impl Prepared {
         for rules in 1..=MOST {
             let method = MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
             let spec = TrainSpec { method, ..spec.clone() };
-            let cost = match folds.iter().map(|fold| self.fold_cost(&spec, own, fold)).sum::<Result<f64>>() {
+            let cost = match folds.iter().map(|fold| self.fold_cost(&spec, own, fold, observer)).sum::<Result<f64>>() {
                 Ok(cost) => cost,
                 // With ν only so many rules can be fed.
                 Err(Error::Param { .. }) if rules > 1 => break,
@@ -56,8 +62,11 @@ impl Prepared {
             } else if rules >= best + PATIENCE {
                 break;
             }
+            if observer.on_pause().is_break() {
+                break;
+            }
         }
-        Ok(best)
+        Ok((best, observer.on_pause().is_break()))
     }
 
     #[allow(clippy::single_match_else)] // two kinds of input, side by side
@@ -100,8 +109,8 @@ impl Prepared {
         Ok(Fold { train: own, test, rows })
     }
 
-    fn fold_cost(&self, spec: &TrainSpec, own: &VcmklSpec, fold: &Fold) -> Result<f64> {
-        let model = fold.train.fit(spec, &mut Silent)?;
+    fn fold_cost(&self, spec: &TrainSpec, own: &VcmklSpec, fold: &Fold, observer: &mut dyn Observer) -> Result<f64> {
+        let model = fold.train.fit(spec, &mut Hidden(observer))?;
         let values = match (&fold.rows, &model.input) {
             (TestRows::Table(x), Input::Table { kernels, .. }) => {
                 let used = |columns: &[usize]| x.select_cols(columns);

@@ -33,9 +33,9 @@ impl Prepared {
         let Target::Classes { names, .. } = &self.samples.target else {
             return Err(Error::param("method", "one for values: vcmkl needs classes", "vcmkl"));
         };
-        let rules = match own.n_rules {
-            RuleCount::Fixed(rules) => rules,
-            RuleCount::Chosen(_) => self.choose_rules(spec, own)?,
+        let (rules, cut) = match own.n_rules {
+            RuleCount::Fixed(rules) => (rules, false),
+            RuleCount::Chosen(_) => self.choose_rules(spec, own, observer)?,
         };
         let negate = negated(own, names)?;
         let tasks = self.samples.machines(spec)?;
@@ -46,6 +46,7 @@ impl Prepared {
                 (_, Scheme::OneVsRest) => names[k].clone(),
                 (n, Scheme::OneVsOne) => names[Scheme::pairs(n)[k].1].clone(),
             };
+            self.samples.announce(k, spec, observer);
             let machine = self.fit_machine(spec, own, task, rules, negate, observer)?;
             let told = |w: &String| if tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() };
             warnings.extend(machine.warnings.iter().map(told));
@@ -59,6 +60,9 @@ impl Prepared {
         let mut model = self.assemble_fits(&fits, &filled, fitting)?;
         model.rules = Some(Rules { machines: sets });
         model.warnings.extend(warnings);
+        if cut {
+            model.note_stopped("the search for the number of rules");
+        }
         Ok(model)
     }
 

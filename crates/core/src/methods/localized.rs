@@ -88,6 +88,7 @@ impl Prepared {
                     let kernels = base.n_terms();
                     fit.weights = fit.weights.chunks(kernels).flat_map(|w| groups.expand(w)).collect();
                 }
+                self.to_target_units(&mut fit, spec);
                 built.fits.push(fit);
             }
             built.add_gating(placed.gating(None));
@@ -110,7 +111,8 @@ impl Prepared {
             for (parts, memory) in groups.into_iter().zip(memories) {
                 let problem = self.problem(spec, parts, &*machine, &self.grams);
                 let duals = memory.duals.take();
-                let (fit, gated) = self.fit_gated(spec, &problem, starts, duals, &mut built, observer)?;
+                let (mut fit, gated) = self.fit_gated(spec, &problem, starts, duals, &mut built, observer)?;
+                self.to_target_units(&mut fit, spec);
                 for part in &fit.parts {
                     for m in 0..self.grams.n_terms() {
                         let scaled: Vec<f64> =

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use super::{
     GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
+    flat::is_constant,
     localized::{RegionColumn, Regions},
-    samples::{MachineTask, Samples},
+    samples::{MachineTask, Samples, tube},
     search::{self, Source},
     single,
     smkl::collapse_warning,
@@ -33,8 +34,10 @@ pub fn train(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let spec = &search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
-    Prepared::from_table(data, target, sample_weight, spec)?.fit(spec, observer)
+    let (spec, told) = search::choose_telling(Source::Table(data), target, sample_weight, spec, observer)?;
+    let mut model = Prepared::from_table(data, target, sample_weight, &spec)?.fit(&spec, observer)?;
+    model.warnings.extend(told);
+    Ok(model)
 }
 
 /// Fits ready-made Gram matrices, `stack` of shape (n, n, M).
@@ -45,8 +48,10 @@ pub fn train_precomputed(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let spec = &search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
-    Prepared::from_stack(stack, target, sample_weight, spec)?.fit(spec, observer)
+    let (spec, told) = search::choose_telling(Source::Ready(stack), target, sample_weight, spec, observer)?;
+    let mut model = Prepared::from_stack(stack, target, sample_weight, &spec)?.fit(&spec, observer)?;
+    model.warnings.extend(told);
+    Ok(model)
 }
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
@@ -196,6 +201,7 @@ impl Prepared {
     pub fn path(&self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut memories: Vec<Memory> = Vec::new();
         let mut models = Vec::new();
+        let specs: Vec<TrainSpec> = specs.iter().map(|s| s.priced(self.samples.kept.len())).collect();
         for (k, spec) in specs.iter().enumerate() {
             if let Some(last) = k.checked_sub(1).map(|k| &specs[k]) {
                 if !spec.differs_only_in_price_and_method(last) {
@@ -220,6 +226,7 @@ impl Prepared {
         observer: &mut dyn Observer,
     ) -> Result<Model> {
         spec.check()?;
+        let spec = &spec.priced(self.samples.kept.len());
         if !spec.same_terms(&self.terms_of) {
             return Err(Error::param(
                 "spec",
@@ -252,7 +259,7 @@ impl Prepared {
             };
             let mut fit = spec.method.fit(&problem, memory, observer)?;
             if let MethodSpec::Smkl { penalty, eps } = &spec.method
-                && fit.weights.iter().all(|w| *w == 0.0)
+                && (fit.weights.iter().all(|w| *w == 0.0) || is_constant(&fit, &problem.parts))
             {
                 fit.warnings.push(collapse_warning(&problem, &Penalty::parse(penalty, *eps)?, spec.c));
             }
@@ -274,11 +281,18 @@ impl Prepared {
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
         }
+        fits.iter_mut().for_each(|f| self.to_target_units(f, spec));
         if let Some(warning) = stopped {
             fits.iter_mut().for_each(|f| f.certificate.status = Status::Stopped);
             fits[0].warnings.push(warning);
         }
         self.assemble_fits(&fits, spec, &fitting)
+    }
+
+    /// Decision functions of a fit in the target's own units.
+    pub(super) fn to_target_units(&self, fit: &mut Fit, spec: &TrainSpec) {
+        let unit = self.samples.unit(spec);
+        fit.parts.iter_mut().for_each(|p| p.rescale(unit));
     }
 
     /// A model whose weights are the same for all rows.
@@ -372,8 +386,8 @@ impl Prepared {
             Fitting::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
             Fitting::Squared(_) => LossName::Squared,
         });
-        if let Fitting::EpsilonInsensitive(l) = fitting {
-            filled.epsilon = Some(l.epsilon());
+        if let (Fitting::EpsilonInsensitive(_), Target::Values(y)) = (fitting, &self.samples.target) {
+            filled.epsilon = Some(tube(spec, y));
         }
         let mut model = Model {
             task: self.samples.prediction(spec.multi_class),
@@ -395,6 +409,10 @@ impl Prepared {
         for (name, fit) in model.machine_names().iter().zip(fits) {
             let told = |w: &String| if fits.len() > 1 { format!("{name}: {w}") } else { w.clone() };
             model.warnings.extend(fit.warnings.iter().map(told));
+        }
+        if !matches!(spec.method, MethodSpec::Vcmkl(_)) {
+            let values: Vec<Vec<f64>> = fits.iter().flat_map(|f| f.parts.iter().map(|p| p.fitted.clone())).collect();
+            self.tell_if_flat(&mut model, &values);
         }
         Ok(model)
     }

@@ -5,7 +5,7 @@ use crate::{
     Model,
     data::Target,
     linalg::Matrix,
-    model::{FLAT, Fit, Scheme, Task},
+    model::{FLAT, Fit, FitPart, Scheme, Task},
 };
 
 /// Predicted values that vary by less than this share of what the target varies by are a constant: R² on the training rows is then at
@@ -34,9 +34,12 @@ impl Prepared {
     }
 }
 
-/// Is every decision function of the fit a constant on its rows, in the units it was fitted in?
-pub(super) fn is_constant(fit: &Fit, parts: &[Part<'_>]) -> bool {
-    fit.parts.iter().zip(parts).all(|(own, part)| little_spread(&own.fitted, part.task.y).is_some())
+/// Is every decision function of the fit a constant on its rows, in the units it was fitted in? `alone` is what the model predicts, where
+/// this is its only decision function: then it is a constant also where it takes all rows for one class.
+pub(super) fn is_constant(fit: &Fit, parts: &[Part<'_>], alone: Option<&Task>) -> bool {
+    let still = |(own, part): (&FitPart, &Part<'_>)| little_spread(&own.fitted, part.task.y).is_some();
+    let one_sided = |task: &Task| one_class(task, &fit.parts.iter().map(|p| p.fitted.clone()).collect::<Vec<_>>());
+    fit.parts.iter().zip(parts).all(still) || alone.and_then(one_sided).is_some()
 }
 
 /// The share, where predictions vary too little. A target that does not vary is a constant rightly.

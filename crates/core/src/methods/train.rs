@@ -246,6 +246,8 @@ impl Prepared {
         }
         let grouped = self.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
+        // One machine of several that always says no is nothing odd.
+        let alone = (tasks.len() == 1).then(|| self.samples.prediction(spec.multi_class));
         let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
             let problem = Problem {
                 grams,
@@ -259,7 +261,7 @@ impl Prepared {
             };
             let mut fit = spec.method.fit(&problem, memory, observer)?;
             if let MethodSpec::Smkl { penalty, eps } = &spec.method
-                && (fit.weights.iter().all(|w| *w == 0.0) || is_constant(&fit, &problem.parts))
+                && (fit.weights.iter().all(|w| *w == 0.0) || is_constant(&fit, &problem.parts, alone.as_ref()))
             {
                 fit.warnings.push(collapse_warning(&problem, &Penalty::parse(penalty, *eps)?, spec.c));
             }

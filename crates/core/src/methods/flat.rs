@@ -20,7 +20,7 @@ impl Prepared {
         let found = match (&self.samples.target, &model.task) {
             (Target::Values(y), _) => values.first().and_then(|f| little_spread(f, y)).map(|share| {
                 let remedy = "a larger C, a smaller epsilon or other kernels may do better";
-                format!("{FLAT}predictions vary by {:.1e} times what the target varies by; {remedy}", share)
+                format!("{FLAT}predictions vary by {share:.1e} times what the target varies by; {remedy}")
             }),
             (Target::Classes { .. }, task @ Task::Classification { classes, .. }) => {
                 one_class(task, values).map(|class| {

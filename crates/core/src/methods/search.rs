@@ -331,7 +331,9 @@ pub fn at_edge(name: &str, best: f64, tried: &[(f64, f64)]) -> Option<String> {
         (_, true) => ("largest", "larger"),
         _ => return None,
     };
-    Some(format!("{name} = {best} is the {extreme} value that was tried, and did best: a {further} one may do better"))
+    // Prices that follow from the data have many digits.
+    let shown = format!("{best:.3e}").parse().unwrap_or(best);
+    Some(format!("{name} = {shown} is the {extreme} value that was tried, and did best: a {further} one may do better"))
 }
 
 /// The values of C to try for a request that leaves it to cross-validation.

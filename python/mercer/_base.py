@@ -135,7 +135,7 @@ class MKLBase(BaseEstimator):
     def _request(self) -> dict[str, Any]:
         """The core's `TrainSpec`, less what depends on y."""
         normalize = _params.choice("normalize", self.normalize, _params.NORMALIZATIONS)
-        price, choose_c = _params.number_or_auto("C", self.C, 1.0)
+        price, chosen = _params.price(self.C)
         return {
             "method": self._method(),
             "kernels": "precomputed" if to_parts(self.kernels) else to_text(self.kernels),
@@ -145,7 +145,7 @@ class MKLBase(BaseEstimator):
             "group_by": _params.choice("group_by", self.group_by, ("scope", None)) or "none",
             "penalties": _params.numbers("penalties", self.penalties),
             "c": price,
-            "choose": {"c": choose_c, "v": self._chooses_v(), "seed": _params.seed(self.random_state)},
+            "choose": chosen | {"v": self._chooses_v(), "seed": _params.seed(self.random_state)},
             "preprocess": _params.text("preprocess", self.preprocess),
             "missing": _params.choice("missing", self.missing, ("zero", "mean", None)) or "refuse",
             "indefinite": _params.choice("indefinite", self.indefinite, ("shift", "clip", "flip", None)) or "refuse",
@@ -343,6 +343,7 @@ class MKLRegressor(RegressorMixin, MKLBase):
 
     loss: str = "epsilon_insensitive"
     epsilon: float | None = None
+    scale_target: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learns kernel weights and the regression function.
@@ -362,7 +363,7 @@ class MKLRegressor(RegressorMixin, MKLBase):
 
     def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[Answers, dict[str, Any]]:
         epsilon = None if self.epsilon is None else _params.number("epsilon", self.epsilon)
-        return Answers.numbers(y), {"epsilon": epsilon}
+        return Answers.numbers(y), {"epsilon": epsilon, "scale_target": _params.flag("scale_target", self.scale_target)}
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values."""

@@ -36,10 +36,11 @@ def compare(
     groups: Any = None,
     metric: str | None = None,
     sample_weight: Any = None,
-    normalize: str | None = "multiplicative",
+    normalize: str | None = "auto",
     standardize: bool = True,
     loss: str | None = None,
     epsilon: float | None = None,
+    scale_target: bool = True,
     tol: float = 1e-3,
     max_iter: int = 500,
     search_tol: float = 1e-2,
@@ -77,6 +78,10 @@ def compare(
     metric : str or None, default=None
         accuracy, balanced_accuracy, auc, mcc, f1, macro_f1, micro_f1, log_loss, "cost(c1, c2)", rmse, mae, r2, nmse;
         None is accuracy or rmse.
+    normalize : {"auto", "multiplicative", "trace", "spherical", "center", None}, default="auto"
+        "auto" is what each method has by default: "trace" for smkl, "multiplicative" for the others.
+    scale_target : bool, default=True
+        Values to predict are brought to deviation 1 on the training rows before they are fitted.
     search_tol : float, default=1e-2
         Tolerance of fits that only rank settings.
     abandon : float or None, default=None
@@ -114,17 +119,20 @@ def compare(
         splitting = {"kind": "folds", "folds": _params.count("folds", folds), "repeats": repeats}
     else:
         splitting = {"kind": "random", "train": _params.number("train", train), "repeats": repeats}
+    scaling = _params.choice("normalize", normalize, ("auto", *_params.NORMALIZATIONS))
     losses = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared", None)
     request: dict[str, Any] = {
         "spec": {
             "kernels": "auto" if ready or parts else to_text(kernels),
-            "normalize": _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none",
+            "normalize": "multiplicative" if scaling == "auto" else scaling or "none",
             "standardize": _params.flag("standardize", standardize),
             "loss": _params.choice("loss", loss, losses),
             "epsilon": None if epsilon is None else _params.number("epsilon", epsilon),
+            "scale_target": _params.flag("scale_target", scale_target),
             "tol": _params.number("tol", tol),
             "max_iter": _params.count("max_iter", max_iter),
         },
+        "own_scaling": scaling == "auto",
         "methods": methods if isinstance(methods, str) else ", ".join(methods),
         "grid": grid,
         "splitting": splitting,

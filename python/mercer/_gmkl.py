@@ -46,8 +46,9 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     kernels : str or list, default="auto"
         A bank in the kernel language, such as ``"rbf(2^-3..2^6), poly(1..3) on all, each"``; a list of
         `mercer.kernels` objects; ``"auto"``; or ``"precomputed"`` for X of shape (n, n, M).
-    C : float or "auto", default=1.0
-        Price of the sum of losses. "auto" takes the best of a few by cross-validation on the training rows: 5 folds (fewer
+    C : float, "auto" or "scale", default=1.0
+        Price of the sum of losses. "scale" is 1, or the number of rows with ``normalize="trace"``, whose kernels are that many
+        times smaller. "auto" takes the best of a few by cross-validation on the training rows: 5 folds (fewer
         where a class has fewer rows), accuracy or root mean squared error; `C_` tells which.
     v : float or "auto", default=0.5
         Between 0 (every useful kernel gets weight) and 1 (few do); "auto" as for C, see `v_`.
@@ -124,7 +125,7 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     intercept_ : float, or array (machines,)
         Constant term.
     C_, v_ : float
-        The values used: those given, or those found for "auto".
+        The values used: those given, or those found.
     primal_objective_, dual_objective_ : float
         Upper and lower bound on the optimum; with several machines, of the sum of their objectives.
     duality_gap_ : float
@@ -142,7 +143,7 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         Fourier features: "rms", the root mean square of their errors in k(x, z), estimated from 2,000 random pairs of
         training rows, with its "standard_error", and the "largest" error seen. Both before kernels are scaled.
     warnings_ : list of str
-        What else should be known.
+        What else should be known: each is also a `UserWarning`.
     classes_ : array
         Class labels.
     n_features_in_ : int
@@ -163,4 +164,9 @@ class GMKLRegressor(_GMKL, MKLRegressor):
         max(0, |f − y| − epsilon), or ½ (f − y)².
     epsilon : float or None, default=None
         Half-width of the tube in the units of y; None is a tenth of the standard deviation of y.
+    scale_target : bool, default=True
+        Divide y by its standard deviation over the training rows before it is fitted, so that C and `tol` do not depend on
+        the units of y: ``fit(X, k * y)`` predicts k times what ``fit(X, y)`` does, for every k > 0. Predictions,
+        `dual_coef_` and `intercept_` are in the units of y; the objectives are those of the problem that was solved.
+        False fits y as it is.
     """

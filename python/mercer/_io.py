@@ -119,7 +119,7 @@ def parameters(spec: dict[str, Any]) -> dict[str, Any]:
     """Constructor parameters from a request in the core's words; `class_weight` still has the core's class names."""
     told = {key: value for key, value in (spec | spec["method"]).items() if value is not None or key in _OPTIONAL}
     choose = spec.get("choose", {})
-    told |= {key: "auto" for key in ("c", "v") if choose.get(key)}
+    told |= {key: "auto" for key in ("c", "v") if choose.get(key)} | ({"c": "scale"} if choose.get("scale") else {})
     left_out = {"name", "method", "storage", "choose"} | ({"approx_seed"} if told.get("approx") == "none" else set())
     plain = {key: value for key, value in told.items() if key not in left_out}
     return {

@@ -51,6 +51,15 @@ def number_or_auto(name: str, value: Any, default: float) -> tuple[float, bool]:
     return number(name, value), False
 
 
+def price(value: Any) -> tuple[float, dict[str, bool]]:
+    """C, and whether cross-validation or the scale of the kernels says it: then the number is of no account."""
+    if isinstance(value, str):
+        if value not in ("auto", "scale"):
+            raise ValueError(f'parameter `C` must be a number, "auto" or "scale", got {value!r}')
+        return 1.0, {"c": value == "auto", "scale": value == "scale"}
+    return number("C", value), {"c": False, "scale": False}
+
+
 def numbers(name: str, values: Any) -> list[float] | None:
     """None, or finite real numbers."""
     if values is None:

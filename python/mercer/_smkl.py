@@ -11,6 +11,9 @@ from mercer._base import MKLClassifier, MKLRegressor
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _SMKL:
+    # The scaling the method was made for, and the price that goes with it.
+    C: float | str = "scale"
+    normalize: str | None = "trace"
     penalty: str = "log+gl"
     eps: float = 1e-4
 
@@ -29,15 +32,17 @@ class SMKLClassifier(_SMKL, MKLClassifier):
     change at most `tol`), `dual_objective_` and `duality_gap_` are NaN, and `primal_objective_` is the value reached.
 
     Unlike the other methods this one has no scale law: kernels and C cannot be rescaled against each other, so that
-    `normalize` is part of the model. Below a threshold of C, which falls as rows are added, the best answer is
-    to use no kernel at all: all weights are then zero, and a warning says what C to use. With "multiplicative" scaling
-    and standardised columns the default C = 1 is well above it from about a hundred rows on, or more where kernels are
-    many; with "trace", the paper's choice, C must be larger, by about the root of the number of rows.
+    `normalize` is part of the model. Its default is the paper's, unit trace, with C as large as the number of rows
+    (``C="scale"``). Below a threshold of C, which falls as rows are added, the best answer is to use no kernel at all:
+    a warning then says what C to use.
 
     The other parameters and the attributes are those of `GMKLClassifier`. Weights need not add up to 1.
 
     Parameters
     ----------
+    C : float, "auto" or "scale", default="scale"
+        Price of the sum of losses. "scale": the number of rows with ``normalize="trace"``, else 1; `C_` tells which.
+    normalize : {"multiplicative", "trace", "spherical", "center", None}, default="trace"
     penalty : str, default="log+gl"
         g as a sum of terms, each with an optional factor, such as ``"0.5*log + mf(0.5)"``: "log", "gl" (group lasso),
         "mf(p)" with 0 < p ≤ 1 (M-FOCUSS), "mkl" (alone, the L1 problem).
@@ -50,6 +55,6 @@ class SMKLClassifier(_SMKL, MKLClassifier):
 class SMKLRegressor(_SMKL, MKLRegressor):
     """Regressor that keeps fewer kernels than an L1 constraint does.
 
-    `penalty`, `eps` and what is said of the scale of C are as in `SMKLClassifier`; the other parameters and the
+    `C`, `normalize`, `penalty`, `eps` and what is said of the scale of C are as in `SMKLClassifier`; the other parameters and the
     attributes are those of `GMKLRegressor`.
     """

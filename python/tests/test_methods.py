@@ -126,7 +126,7 @@ def test_single_finds_the_kernel_that_matters(binary, regression):
 def test_smkl_is_stationary_and_sparser_than_l1(noisy):
     X, y = noisy
     bank = "rbf(0.5|1|2), poly(1..2) on each"
-    smkl = SMKLClassifier(bank, C=10).fit(X, y)
+    smkl = SMKLClassifier(bank, C=10, normalize="multiplicative").fit(X, y)
     l1 = LpMKLClassifier(bank, p=1, C=10).fit(X, y)
     assert smkl.status_ == "stationary"
     assert math.isnan(smkl.duality_gap_) and math.isnan(smkl.dual_objective_) and math.isfinite(smkl.primal_objective_)
@@ -139,7 +139,7 @@ def test_smkl_is_stationary_and_sparser_than_l1(noisy):
 
 def test_smkl_with_the_mkl_term_alone_is_l1(binary):
     X, y = binary
-    smkl = SMKLClassifier(BANK, penalty="mkl", C=4, tol=1e-6, max_iter=5000).fit(X, y)
+    smkl = SMKLClassifier(BANK, penalty="mkl", C=4, normalize="multiplicative", tol=1e-6, max_iter=5000).fit(X, y)
     l1 = LpMKLClassifier(BANK, p=1, C=4, **TIGHT).fit(X, y)
     assert_allclose(smkl.primal_objective_, l1.primal_objective_, rtol=1e-4)
 

@@ -43,12 +43,14 @@ def test_constructor_contract(estimator):
     common = {"kernels": "auto", "C": 1.0, "normalize": "multiplicative", "standardize": True, "tol": 1e-3}
     common |= {"max_iter": 500, "random_state": None, "n_jobs": None, "verbose": 0, "memory": None, "approx": None}
     common |= {"fit_intercept": True, "group_by": None, "penalties": None}
+    if type(estimator).__name__.startswith("SMKL"):
+        common |= {"C": "scale", "normalize": "trace"}
     assert common.items() <= params.items()
     if estimator.__sklearn_tags__().estimator_type == "classifier":
         own = {"loss": "hinge", "class_weight": None, "multi_class": "ovr", "shared_weights": False}
         assert own.items() <= params.items()
     else:
-        assert params["loss"] == "epsilon_insensitive" and params["epsilon"] is None
+        assert params["loss"] == "epsilon_insensitive" and params["epsilon"] is None and params["scale_target"] is True
     assert type(estimator).__name__ in mercer.__all__
 
 

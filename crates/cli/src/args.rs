@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::select_args::{CompareArgs, ReportArgs, ReproduceArgs, TuneArgs};
 use crate::values::{
-    Setting, bytes, class_weight, count_or_auto, evenness, exponent, named, named_file, positive, setting, span, task,
-    threads,
+    Setting, bytes, class_weight, count_or_auto, evenness, exponent, named, named_file, positive, price, setting, span,
+    task, threads,
 };
 
 const EXIT_CODES: &str = "\
@@ -106,10 +106,10 @@ pub struct FitArgs {
     /// How weights are found (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl", help_heading = "Method")]
     pub method: String,
-    /// Price of the sum of losses; `auto`: by cross-validation on the training rows
-    #[arg(short = 'C', long = "cost", default_value_t = Setting::Given(TrainSpec::default().c), value_name = "C",
-        value_parser = setting, help_heading = "Method")]
-    pub c: Setting,
+    /// Price of the sum of losses; `auto`: by cross-validation on the training rows; `scale`: 1, or for `--normalize trace` the number of
+    /// training rows [default: 1; smkl: scale]
+    #[arg(short = 'C', long = "cost", value_name = "C", value_parser = price, help_heading = "Method")]
+    pub c: Option<Setting>,
     /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]; clmkl, hlmkl: the same in each region
     #[arg(long, value_parser = setting, help_heading = "Method")]
     pub v: Option<Setting>,
@@ -204,10 +204,13 @@ pub struct FitArgs {
     /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
     #[arg(long, help_heading = "Method")]
     pub epsilon: Option<f64>,
-    /// How each kernel is scaled
-    #[arg(long, default_value = "multiplicative", help_heading = "Method",
+    /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to deviation 1
+    #[arg(long, help_heading = "Method")]
+    pub no_scale_target: bool,
+    /// How each kernel is scaled [default: multiplicative; smkl: trace]
+    #[arg(long, help_heading = "Method",
         value_parser = named::<Normalize>(&["trace", "multiplicative", "spherical", "center", "none"]))]
-    pub normalize: Normalize,
+    pub normalize: Option<Normalize>,
     /// Leave columns as they are instead of bringing them to mean 0, deviation 1
     #[arg(long, help_heading = "Method")]
     pub no_standardize: bool,
@@ -469,7 +472,7 @@ mod tests {
             ("--group-by", "none scope"),
             ("--p", "1 2.5 inf"),
             ("--v", "0 0.5 auto"),
-            ("-C", "10 1e-3 auto"),
+            ("-C", "10 1e-3 auto scale"),
             ("--normalize", "trace multiplicative spherical center none"),
             ("--storage", "auto dense dense-f32 low-rank"),
             ("--approx", "none nystrom(200) rff(50)"),
@@ -491,6 +494,7 @@ mod tests {
             ["--p", "nan"],
             ["--p", "-inf"],
             ["-C", "automatic"],
+            ["--v", "scale"],
             ["--multi-class", "one"],
         ] {
             assert!(Cli::try_parse_from(base.into_iter().chain(wrong)).is_err(), "{wrong:?}");

@@ -30,13 +30,14 @@ pub fn method(model: &Model) -> String {
     std::iter::once(name.to_string()).chain(parameters).collect()
 }
 
-/// Which settings cross-validation found.
+/// Which settings cross-validation found, and whether C follows from the scale of the kernels.
 fn chosen(model: &Model) -> &'static str {
     let found = |key: &str| model.spec["choose"][key] == true;
     match (found("c"), found("v")) {
         (true, true) => " (like v by cross-validation)",
         (true, false) => " (by cross-validation)",
         (false, true) => " (v by cross-validation)",
+        (false, false) if found("scale") => " (by the scale of the kernels)",
         (false, false) => "",
     }
 }

@@ -53,10 +53,10 @@ pub struct BankArgs {
     /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT", help_heading = "Fits")]
     pub kernels: Option<String>,
-    /// How each kernel is scaled
-    #[arg(long, default_value = "multiplicative", help_heading = "Fits",
+    /// How each kernel is scaled [default: multiplicative; smkl: trace]
+    #[arg(long, help_heading = "Fits",
         value_parser = named::<Normalize>(&["trace", "multiplicative", "spherical", "center", "none"]))]
-    pub normalize: Normalize,
+    pub normalize: Option<Normalize>,
     /// Leave columns as they are instead of bringing them to mean 0, deviation 1 on the training rows
     #[arg(long, help_heading = "Fits")]
     pub no_standardize: bool,
@@ -77,6 +77,9 @@ pub struct BankArgs {
     /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
     #[arg(long, help_heading = "Fits")]
     pub epsilon: Option<f64>,
+    /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to deviation 1 on the training rows
+    #[arg(long, help_heading = "Fits")]
+    pub no_scale_target: bool,
     /// More than two classes: a machine for each against the rest, or for each pair
     #[arg(long, default_value = "ovr", value_parser = named::<Scheme>(&["ovr", "ovo"]), help_heading = "Fits")]
     pub multi_class: Scheme,

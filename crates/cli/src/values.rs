@@ -1,6 +1,6 @@
 //! Texts of the command line as values.
 
-use std::{fmt, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{
@@ -21,27 +21,19 @@ where
         .try_map(|name| serde_json::from_value::<T>(name.replace('-', "_").into()))
 }
 
-/// A number, or the word that leaves it to cross-validation.
+/// A number, or a word that leaves it to cross-validation or to the scale of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
     Auto,
+    Scale,
     Given(f64),
 }
 
 impl Setting {
     pub fn given(self) -> Option<f64> {
         match self {
-            Self::Auto => None,
+            Self::Auto | Self::Scale => None,
             Self::Given(value) => Some(value),
-        }
-    }
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Given(value) => value.fmt(f),
         }
     }
 }
@@ -50,6 +42,14 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     match text {
         "auto" => Ok(Setting::Auto),
         _ => text.parse().map(Setting::Given).map_err(|_| "expected a number or auto".into()),
+    }
+}
+
+/// The same for C, which can also follow from the scale of the kernels.
+pub fn price(text: &str) -> Result<Setting, String> {
+    match text {
+        "scale" => Ok(Setting::Scale),
+        _ => setting(text).map_err(|_| "expected a number, auto or scale".into()),
     }
 }
 

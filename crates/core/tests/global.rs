@@ -375,7 +375,7 @@ fn grid_search_prefers_a_price_that_works() {
     let search = || grid_search(source, &y, None, &specs, (3, 1), &mut Silent).unwrap();
     assert!(search().scores.iter().all(|s| s.len() == 3) && search().best > 0, "{:?}", search());
     assert_eq!(search(), search());
-    let both = Choices { c: true, v: true, folds: 3, seed: 1 };
+    let both = Choices { c: true, v: true, folds: 3, seed: 1, ..Choices::default() };
     let chosen = choose(source, &y, None, &TrainSpec { choose: both, ..specs[0].clone() }, &mut Silent).unwrap();
     assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl { v, .. } if v > 0.0), "{chosen:?}");
     let uniform = TrainSpec { choose: both, ..small("uniform") };

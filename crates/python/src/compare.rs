@@ -17,7 +17,10 @@ use mercer::{
     methods::{MethodSpec, Source},
     metrics::Metric,
     report::{self, ReportData},
-    select::{Ahead, Comparison, Grid, Journal, Protocol, Splitting, Watch, compare as run, contenders, fingerprint},
+    select::{
+        Ahead, Comparison, Contender, Grid, Journal, Protocol, Splitting, Watch, compare as run, contenders,
+        fingerprint,
+    },
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::Deserialize;
@@ -33,6 +36,8 @@ use crate::{
 #[serde(deny_unknown_fields)]
 struct Request {
     spec: TrainSpec,
+    /// Has every method the normalisation it has by default?
+    own_scaling: bool,
     methods: String,
     grid: String,
     splitting: Splitting,
@@ -106,7 +111,10 @@ fn work(
         abandon: request.abandon,
     };
     let common = Grid::parse(&request.grid, &MethodSpec::Uniform {})?;
-    let list = contenders(&request.methods, &request.spec, &common, target)?;
+    let mut list = contenders(&request.methods, &request.spec, &common, target)?;
+    if request.own_scaling {
+        list = list.into_iter().map(Contender::with_own_scaling).collect();
+    }
     let (source, groups) = (held.source(), request.groups.as_deref());
     let journal = match &request.journal {
         Some(path) => Journal::open(path, &fingerprint(source, target, weight, groups, &protocol, &list))?,

@@ -103,6 +103,8 @@ impl Case {
     /// The request, on kernels as they are.
     pub fn spec(&self, method: MethodSpec, tol: f64, storage: Storage) -> TrainSpec {
         TrainSpec {
+            // The oracle states the problem in the target's own units.
+            scale_target: false,
             method,
             normalize: Normalize::None,
             c: self.number("input/C"),

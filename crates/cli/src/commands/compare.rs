@@ -7,7 +7,7 @@ use mercer::{
     linalg::threads,
     methods::{MethodSpec, Source},
     report::{self, ReportData},
-    select::{Comparison, Grid, Splitting, compare, contenders, fingerprint},
+    select::{Comparison, Contender, Grid, Splitting, compare, contenders, fingerprint},
 };
 
 use super::select;
@@ -22,7 +22,10 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     };
     let protocol = select::protocol(&args.work, &loaded.target, plain, args.inner_folds, args.search_tol)?;
     let common = Grid::parse(&args.grid, &MethodSpec::Uniform {})?;
-    let list = contenders(&args.methods, &loaded.spec, &common, &loaded.target)?;
+    let mut list = contenders(&args.methods, &loaded.spec, &common, &loaded.target)?;
+    if args.bank.normalize.is_none() {
+        list = list.into_iter().map(Contender::with_own_scaling).collect();
+    }
     let source = Source::Table(&loaded.data);
     let (weight, groups) = (loaded.weight.as_deref(), loaded.groups.as_deref());
     let key = fingerprint(source, &loaded.target, weight, groups, &protocol, &list);

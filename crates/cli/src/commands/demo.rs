@@ -52,7 +52,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// C with the best mean accuracy over folds (of equals the smallest), then a fit on all of `learn`.
+/// C with the best mean accuracy over folds (of equals the largest), then a fit on all of `learn`.
 fn fit(label: &'static str, learn: &(Dataset, Target), held: &(Dataset, Target), seed: u64) -> Result<Fitted> {
     let with = |c: f64| -> Result<TrainSpec> {
         let method = MethodSpec::named(label)?;

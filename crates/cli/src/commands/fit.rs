@@ -69,12 +69,13 @@ impl TryFrom<FitArgs> for Plan {
         output::check_writable(&args.output)?;
         args.report.as_deref().map_or(Ok(()), output::check_writable)?;
         args.kernels.as_deref().map_or(Ok(()), |k| language::parse(k).map(|_| ()))?;
+        let own = TrainSpec::for_method(method(&args)?);
         let spec = TrainSpec {
-            method: method(&args)?,
-            choose: choices(&args),
-            normalize: args.normalize,
+            choose: choices(&args, own.choose),
+            normalize: args.normalize.unwrap_or(own.normalize),
             standardize: !args.no_standardize,
-            c: args.c.given().unwrap_or(1.0),
+            scale_target: !args.no_scale_target,
+            c: args.c.and_then(Setting::given).unwrap_or(own.c),
             loss: args.loss,
             epsilon: args.epsilon,
             multi_class: args.multi_class,
@@ -92,7 +93,7 @@ impl TryFrom<FitArgs> for Plan {
             approx_seed: args.seed.unwrap_or(0),
             storage: args.storage,
             memory: args.memory,
-            ..TrainSpec::default()
+            ..own
         };
         spec.check()?;
         Steps::parse(&spec.preprocess)?;
@@ -120,11 +121,12 @@ impl TryFrom<FitArgs> for Plan {
     }
 }
 
-/// What cross-validation is to find.
-fn choices(args: &FitArgs) -> Choices {
+/// What cross-validation is to find, and whether the scale of the kernels says C.
+fn choices(args: &FitArgs, own: Choices) -> Choices {
     let none = Choices::default();
     Choices {
-        c: args.c == Setting::Auto,
+        c: args.c == Some(Setting::Auto),
+        scale: args.c.map_or(own.scale, |c| c == Setting::Scale),
         v: args.v == Some(Setting::Auto),
         folds: args.folds.unwrap_or(none.folds),
         seed: args.seed.unwrap_or(none.seed),
@@ -159,7 +161,7 @@ fn method(args: &FitArgs) -> Result<MethodSpec> {
         ("consensus", args.consensus.clone().map(Value::from)),
         ("n_init", args.n_init.map(Value::from)),
     ];
-    let Choices { c, v, .. } = choices(args);
+    let Choices { c, v, .. } = choices(args, Choices::default());
     let drawn = args.approx != Approx::None;
     for (key, value) in given.into_iter().filter_map(|(key, value)| value.map(|v| (key, v))) {
         let elsewhere = match key {
@@ -352,10 +354,10 @@ impl Plan {
 
 /// The request, and equal weights at the same price. What was left to cross-validation is chosen inside every fold.
 fn contenders(label: &str, spec: &TrainSpec) -> Result<Vec<Contender>> {
-    let Choices { c, v, .. } = spec.choose;
+    let Choices { c, v, scale, .. } = spec.choose;
     let price = if c { String::new() } else { format!("C={}", spec.c) };
     let own = if v { format!("{price};v=0.1..0.9:0.2") } else { price.clone() };
-    let plain = TrainSpec { choose: Choices::default(), ..spec.clone() };
+    let plain = TrainSpec { choose: Choices { scale, ..Choices::default() }, ..spec.clone() };
     let uniform = TrainSpec {
         method: MethodSpec::Uniform {},
         shared_weights: false,

@@ -46,8 +46,9 @@ pub fn load(args: &DataArgs, bank: &BankArgs, seed: u64) -> Result<Loaded> {
     let kernels = bank.kernels.as_deref().or(table.kernels()).unwrap_or("auto").to_string();
     let spec = TrainSpec {
         kernels,
-        normalize: bank.normalize,
+        normalize: bank.normalize.unwrap_or(TrainSpec::default().normalize),
         standardize: !bank.no_standardize,
+        scale_target: !bank.no_scale_target,
         preprocess: bank.preprocess.clone(),
         missing: bank.missing,
         indefinite: bank.indefinite,

@@ -25,6 +25,7 @@ pub fn run(args: &TuneArgs) -> Result<Exit> {
     let grid = Grid::parse(&args.grid, &method)?;
     let loaded = select::load(&args.data, &args.bank, args.work.seed)?;
     let spec = TrainSpec { method, ..loaded.spec.clone() };
+    let spec = if args.bank.normalize.is_none() { spec.with_own_scaling() } else { spec };
     let contender = Contender { label: args.method.clone(), spec, grid };
     let plain = Splitting::Folds { folds: args.folds, repeats: args.repeats };
     let protocol = select::protocol(&args.work, &loaded.target, plain, 2, 0.01)?;

@@ -67,7 +67,7 @@ fn help_names_every_command_and_option() {
     assert!(help.contains("Exit codes: 0 done; 1 tolerance not reached"));
     let help = folder.run("fit --help").exits(0).out;
     let options = "target method kernels v p solver penalty eps folds seed loss multi-class shared-weights no-intercept group-by penalties \
-                   epsilon normalize no-standardize class-weight task columns exclude weight-column tol max-iter memory approx storage threads time-limit report report-folds strict json quiet verbose output";
+                   epsilon normalize no-standardize no-scale-target class-weight task columns exclude weight-column tol max-iter memory approx storage threads time-limit report report-folds strict json quiet verbose output";
     for option in options.split_whitespace() {
         assert!(help.contains(&format!("--{option}")), "{option}");
     }

@@ -59,7 +59,7 @@ const METHODS: &[MethodInfo] = &[
         name: "smkl",
         summary: "concave group selection terms: fewer kernels than L1 at comparable error",
         certificate: "stationarity",
-        parameters: "penalty (default log+gl; sums of log, gl, mf(p), mkl), eps (default 1e-4)",
+        parameters: "penalty (default log+gl; sums of log, gl, mf(p), mkl), eps (default 1e-4); normalize is trace and C scale by default",
     },
     MethodInfo {
         name: "clmkl",

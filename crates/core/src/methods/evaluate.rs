@@ -327,6 +327,7 @@ impl<'a> Run<'a> {
         let parts = self.problem.parts.iter().zip(best.solutions).map(|(part, s)| FitPart {
             dual: part.rows.map_or_else(|| s.a.clone(), |rows| spread(&s.a, rows, n)),
             bias: s.bias,
+            fitted: s.f.iter().map(|f| f + s.bias).collect(),
             primal: s.primal,
             lower: s.dual,
         });

@@ -89,6 +89,7 @@ impl Prepared {
                     let kernels = base.n_terms();
                     fit.weights = fit.weights.chunks(kernels).flat_map(|w| groups.expand(w)).collect();
                 }
+                self.to_target_units(&mut fit, spec);
                 built.fits.push(fit);
             }
             built.add_gating(placed.gating(None));
@@ -112,7 +113,8 @@ impl Prepared {
                 self.samples.announce(k, spec, observer);
                 let problem = self.problem(spec, parts, &*machine, &self.grams);
                 let duals = memory.duals.take();
-                let (fit, gated) = self.fit_gated(spec, &problem, starts, duals, &mut built, observer)?;
+                let (mut fit, gated) = self.fit_gated(spec, &problem, starts, duals, &mut built, observer)?;
+                self.to_target_units(&mut fit, spec);
                 for part in &fit.parts {
                     for m in 0..self.grams.n_terms() {
                         let scaled: Vec<f64> =

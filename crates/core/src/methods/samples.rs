@@ -72,6 +72,17 @@ impl Samples {
         Ok(Self { weights: kept.iter().map(|&i| weights[i]).collect(), kept, target })
     }
 
+    /// What values are divided by before they are fitted: their deviation over the rows, each counted once. 1 for classes, for values that
+    /// are all equal, and where the request asks for the problem in the target's own units.
+    pub fn unit(&self, spec: &TrainSpec) -> f64 {
+        let Target::Values(y) = &self.target else { return 1.0 };
+        let deviation = deviation(y);
+        let largest = y.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        // Equal values have a deviation of rounding errors.
+        let varies = deviation.is_finite() && deviation > 4.0 * f64::EPSILON * largest;
+        if spec.scale_target && varies { deviation } else { 1.0 }
+    }
+
     pub fn fitting(&self, spec: &TrainSpec) -> Result<Fitting> {
         match &self.target {
             Target::Classes { .. } => match spec.loss.unwrap_or(LossName::Hinge) {
@@ -87,8 +98,10 @@ impl Samples {
             },
             Target::Values(y) => match spec.loss.unwrap_or(LossName::EpsilonInsensitive) {
                 LossName::EpsilonInsensitive => {
-                    let epsilon = spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y));
-                    Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?))
+                    let epsilon = tube(spec, y);
+                    // The number given is checked before it is scaled, so that a message shows it as it was typed.
+                    EpsilonInsensitive::new(epsilon)?;
+                    Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon / self.unit(spec))?))
                 }
                 LossName::Squared => Ok(Fitting::Squared(Squared)),
                 other => Err(Error::param("loss", "epsilon_insensitive or squared for values", other.as_str())),
@@ -129,7 +142,10 @@ impl Samples {
         let factors = self.class_factors(&spec.class_weight)?;
         let cost: Vec<f64> = self.weights.iter().zip(&factors).map(|(w, c)| spec.c * w * c).collect();
         let (names, labels) = match &self.target {
-            Target::Values(y) => return Ok(vec![MachineTask { y: y.clone(), cost, rows: None }]),
+            Target::Values(y) => {
+                let unit = self.unit(spec);
+                return Ok(vec![MachineTask { y: y.iter().map(|y| y / unit).collect(), cost, rows: None }]);
+            }
             Target::Classes { names, labels } => (names, labels),
         };
         let sign = |l: usize, positive: usize| if l == positive { 1.0 } else { -1.0 };
@@ -189,8 +205,18 @@ pub(super) struct MachineTask {
     pub rows: Option<Vec<usize>>,
 }
 
-/// Population standard deviation.
-fn deviation(y: &[f64]) -> f64 {
-    let mean = y.iter().sum::<f64>() / y.len() as f64;
-    (y.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / y.len() as f64).sqrt()
+/// Half-width of the tube, in the target's own units.
+pub(super) fn tube(spec: &TrainSpec, y: &[f64]) -> f64 {
+    spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y))
+}
+
+/// Population standard deviation. Differences are squared after division by the largest, so that no square overflows or vanishes.
+pub(super) fn deviation(y: &[f64]) -> f64 {
+    let n = y.len() as f64;
+    let mean = y.iter().map(|v| v / n).sum::<f64>();
+    let largest = y.iter().fold(0.0, |m: f64, v| m.max((v - mean).abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * (y.iter().map(|v| ((v - mean) / largest).powi(2)).sum::<f64>() / n).sqrt()
 }

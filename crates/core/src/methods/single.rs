@@ -99,6 +99,8 @@ struct Fold<'a> {
     kernels: Kernels<'a>,
     fitting: Fitting,
     tasks: Vec<MachineTask>,
+    /// What targets were divided by.
+    unit: f64,
     test: Samples,
 }
 
@@ -143,7 +145,8 @@ impl<'a> Fold<'a> {
             }
         };
         let (fitting, tasks) = (own.fitting(spec)?, own.machines(spec)?);
-        Ok(Self { spec, options, kernels, fitting, tasks, test: test_samples })
+        let unit = own.unit(spec);
+        Ok(Self { spec, options, kernels, fitting, tasks, unit, test: test_samples })
     }
 
     /// How well kernel t alone predicts the test rows.
@@ -209,12 +212,14 @@ impl<'a> Fold<'a> {
         };
         let mut fit = uniform::fit_at(&problem, vec![1.0], &mut Memory::default(), &mut Silent)?;
         fit.weights = (0..terms).map(|t| f64::from(t == at)).collect();
+        fit.parts.iter_mut().for_each(|p| p.rescale(self.unit));
         Ok(fit)
     }
 
     /// A kernel that is constant on the fold's training rows predicts what no kernel predicts.
     fn constant(&self) -> Matrix {
-        let biases = self.parts().iter().map(|p| p.task.best_bias(&vec![0.0; p.task.y.len()])).collect::<Vec<_>>();
+        let constant = |p: &Part<'_>| self.unit * p.task.best_bias(&vec![0.0; p.task.y.len()]);
+        let biases = self.parts().iter().map(constant).collect::<Vec<_>>();
         let mut out = Matrix::zeros(self.test.kept.len(), biases.len());
         (0..out.rows()).for_each(|i| out.row_mut(i).copy_from_slice(&biases));
         out

@@ -351,6 +351,9 @@ pub struct TrainSpec {
     pub loss: Option<LossName>,
     /// Half-width of the tube; `None` means 0.1·std(y).
     pub epsilon: Option<f64>,
+    /// Divide values by their deviation over the training rows before they are fitted, so that C does not depend on the target's units?
+    /// Predictions, multipliers, intercepts and `epsilon` stay in those units; objectives are those of the problem that was solved.
+    pub scale_target: bool,
     /// Per-class factors on C.
     pub class_weight: ClassWeight,
     /// How more than two classes become machines.
@@ -398,6 +401,7 @@ impl Default for TrainSpec {
             choose: Choices::default(),
             loss: None,
             epsilon: None,
+            scale_target: true,
             class_weight: ClassWeight::None,
             multi_class: Scheme::OneVsRest,
             shared_weights: false,
@@ -433,6 +437,9 @@ impl TrainSpec {
         if self.choose.folds < 2 {
             return Err(Error::param("folds", "at least 2", self.choose.folds));
         }
+        if self.choose.c && self.choose.scale {
+            return Err(Error::param("C", "left to cross-validation or to the scale of the kernels", "both"));
+        }
         if self.choose.v && !matches!(self.method, MethodSpec::Gmkl { .. }) {
             return Err(Error::param("v", format!("left out for {}, which has none", self.method.name()), "auto"));
         }
@@ -464,6 +471,32 @@ impl TrainSpec {
             return Err(Error::param("group_by and penalties", expected, why));
         }
         Ok(())
+    }
+
+    /// The defaults for a method: those of [`TrainSpec::default`], and for `smkl`, which has no scale law, the scaling and price it was made
+    /// for: unit trace, and C as large as the number of rows.
+    pub fn for_method(method: MethodSpec) -> Self {
+        Self { method, ..Self::default() }.with_own_scaling()
+    }
+
+    /// The request with the normalisation that its method has by default.
+    #[must_use]
+    pub fn with_own_scaling(mut self) -> Self {
+        if let MethodSpec::Smkl { .. } = self.method {
+            self.normalize = Normalize::Trace;
+            self.choose.scale = true;
+        }
+        self
+    }
+
+    /// The request with C in numbers, for so many training rows.
+    pub(super) fn priced(&self, rows: usize) -> Self {
+        let c = match (self.choose.scale, self.normalize) {
+            (true, Normalize::Trace) => rows as f64,
+            (true, _) => 1.0,
+            (false, _) => self.c,
+        };
+        Self { c, ..self.clone() }
     }
 
     /// Relative trace residual at which low-rank factors stop: small enough not to be seen in a gap of `tol` with large C, and never

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use super::{
     GroupBy, LossName, Memory, MethodSpec, Part, Penalty, Problem, TrainSpec,
+    flat::is_constant,
     localized::{RegionColumn, Regions},
-    samples::{MachineTask, Samples},
+    samples::{MachineTask, Samples, tube},
     search::{self, Source},
     single,
     smkl::collapse_warning,
@@ -33,19 +34,20 @@ pub fn train(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let chosen = search::choose(Source::Table(data), target, sample_weight, spec, observer)?;
-    fit_chosen(&Prepared::from_table(data, target, sample_weight, &chosen)?, &chosen, spec, observer)
+    let (chosen, told) = search::choose_telling(Source::Table(data), target, sample_weight, spec, observer)?;
+    fit_chosen(&Prepared::from_table(data, target, sample_weight, &chosen)?, (&chosen, told), spec, observer)
 }
 
-/// Fits with the values that a search found. Where the observer ended the search, the model says so.
+/// Fits with the values that a search found and adds what there is to tell of them. Where the observer ended the search, the model says so.
 fn fit_chosen(
     prepared: &Prepared,
-    chosen: &TrainSpec,
+    (chosen, told): (&TrainSpec, Vec<String>),
     asked: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
     let cut = (asked.choose.c || asked.choose.v) && observer.on_pause().is_break();
     let mut model = prepared.fit(chosen, observer)?;
+    model.warnings.extend(told);
     if cut {
         model.note_stopped("the search for settings");
     }
@@ -60,8 +62,8 @@ pub fn train_precomputed(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let chosen = search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
-    fit_chosen(&Prepared::from_stack(stack, target, sample_weight, &chosen)?, &chosen, spec, observer)
+    let (chosen, told) = search::choose_telling(Source::Ready(stack), target, sample_weight, spec, observer)?;
+    fit_chosen(&Prepared::from_stack(stack, target, sample_weight, &chosen)?, (&chosen, told), spec, observer)
 }
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
@@ -223,6 +225,7 @@ impl Prepared {
     pub fn path(&self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut memories: Vec<Memory> = Vec::new();
         let mut models = Vec::new();
+        let specs: Vec<TrainSpec> = specs.iter().map(|s| s.priced(self.samples.kept.len())).collect();
         for (k, spec) in specs.iter().enumerate() {
             if let Some(last) = k.checked_sub(1).map(|k| &specs[k]) {
                 if !spec.differs_only_in_price_and_method(last) {
@@ -247,6 +250,7 @@ impl Prepared {
         observer: &mut dyn Observer,
     ) -> Result<Model> {
         spec.check()?;
+        let spec = &spec.priced(self.samples.kept.len());
         if !spec.same_terms(&self.terms_of) {
             return Err(Error::param(
                 "spec",
@@ -266,6 +270,8 @@ impl Prepared {
         }
         let grouped = self.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&self.grams, |g| g);
+        // One machine of several that always says no is nothing odd.
+        let alone = (tasks.len() == 1).then(|| self.samples.prediction(spec.multi_class));
         let problem = |parts: Vec<Part<'_>>, memory: &mut Memory, observer: &mut dyn Observer| {
             let problem = Problem {
                 grams,
@@ -279,7 +285,7 @@ impl Prepared {
             };
             let mut fit = spec.method.fit(&problem, memory, observer)?;
             if let MethodSpec::Smkl { penalty, eps } = &spec.method
-                && fit.weights.iter().all(|w| *w == 0.0)
+                && (fit.weights.iter().all(|w| *w == 0.0) || is_constant(&fit, &problem.parts, alone.as_ref()))
             {
                 fit.warnings.push(collapse_warning(&problem, &Penalty::parse(penalty, *eps)?, spec.c));
             }
@@ -305,11 +311,18 @@ impl Prepared {
         if let Some(grouped) = &grouped {
             fits.iter_mut().for_each(|f| f.weights = grouped.expand(&f.weights));
         }
+        fits.iter_mut().for_each(|f| self.to_target_units(f, spec));
         if let Some(warning) = stopped {
             fits.iter_mut().for_each(|f| f.certificate.status = Status::Stopped);
             fits[0].warnings.push(warning);
         }
         self.assemble_fits(&fits, spec, &fitting)
+    }
+
+    /// Decision functions of a fit in the target's own units.
+    pub(super) fn to_target_units(&self, fit: &mut Fit, spec: &TrainSpec) {
+        let unit = self.samples.unit(spec);
+        fit.parts.iter_mut().for_each(|p| p.rescale(unit));
     }
 
     /// A model whose weights are the same for all rows.
@@ -403,8 +416,8 @@ impl Prepared {
             Fitting::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
             Fitting::Squared(_) => LossName::Squared,
         });
-        if let Fitting::EpsilonInsensitive(l) = fitting {
-            filled.epsilon = Some(l.epsilon());
+        if let (Fitting::EpsilonInsensitive(_), Target::Values(y)) = (fitting, &self.samples.target) {
+            filled.epsilon = Some(tube(spec, y));
         }
         let mut model = Model {
             task: self.samples.prediction(spec.multi_class),
@@ -426,6 +439,10 @@ impl Prepared {
         for (name, fit) in model.machine_names().iter().zip(fits) {
             let told = |w: &String| if fits.len() > 1 { format!("{name}: {w}") } else { w.clone() };
             model.warnings.extend(fit.warnings.iter().map(told));
+        }
+        if !matches!(spec.method, MethodSpec::Vcmkl(_)) {
+            let values: Vec<Vec<f64>> = fits.iter().flat_map(|f| f.parts.iter().map(|p| p.fitted.clone())).collect();
+            self.tell_if_flat(&mut model, &values);
         }
         Ok(model)
     }

@@ -142,6 +142,8 @@ struct Checked<'a> {
     shifted: bool,
     /// Number of regions, 1 for global weights.
     regions: usize,
+    /// What targets were divided by before they were fitted: the numbers below are those of that problem.
+    unit: f64,
     /// Where gates are learned: max |∂V/∂z| over V.
     slope: Option<f64>,
 }
@@ -177,12 +179,14 @@ impl<'a> Checked<'a> {
         let (parts, shared) = (Vec::new(), model.shared.is_some());
         let shifted = spec.indefinite == Indefinite::Shift && !prepared.grams.notes().is_empty();
         let regions = regions(model);
-        let mut checked = Self { spec, parts, shared, regions, scale: 0.0, findings: Vec::new(), shifted, slope: None };
+        let (unit, findings) = (prepared.samples.unit(spec), Vec::new());
+        let mut checked = Self { spec, parts, shared, regions, unit, scale: 0.0, findings, shifted, slope: None };
         let places = Places::of(spec, model, data)?;
         let mut slopes = vec![0.0; if shared { 1 } else { tasks.len() }];
         let mut gradients: Vec<Matrix> = Vec::new();
         for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names()) {
-            let a = multipliers(machine, &prepared.samples.kept)?;
+            let mut a = multipliers(machine, &prepared.samples.kept)?;
+            a.iter_mut().for_each(|a| *a /= unit);
             let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
             let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
             checked.scale += fitted.constant_objective();
@@ -206,7 +210,7 @@ impl<'a> Checked<'a> {
             };
             checked.findings.extend(weighed.map(|f| format!("{name}: {f}")));
             checked.findings.extend(infeasible_multipliers(&fitted, &a, &rows).map(|f| format!("{name}: {f}")));
-            let part = CheckedPart::new(grams, theta, machine.intercept, &fitted, &a, &rows);
+            let part = CheckedPart::new(grams, theta, machine.intercept / unit, &fitted, &a, &rows);
             if let Some(places) = places.as_ref().filter(|p| p.paired) {
                 let own = places.gate_gradient(&prepared.grams, k, &a);
                 match gradients.first_mut().filter(|_| shared) {
@@ -322,11 +326,9 @@ impl<'a> Checked<'a> {
 
     fn drift(&self, stored: &Matrix) -> f64 {
         let largest = self.parts.iter().flat_map(|p| &p.decision).fold(1.0, |m: f64, d| m.max(d.abs()));
-        let differences = self
-            .parts
-            .iter()
-            .enumerate()
-            .flat_map(|(k, part)| part.decision.iter().enumerate().map(move |(i, d)| (d - stored[(i, k)]).abs()));
+        let differences = self.parts.iter().enumerate().flat_map(|(k, part)| {
+            part.decision.iter().enumerate().map(move |(i, d)| (d - stored[(i, k)] / self.unit).abs())
+        });
         differences.fold(0.0, f64::max) / largest
     }
 }

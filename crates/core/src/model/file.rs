@@ -432,10 +432,11 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
             return Err(broken("a kernel's frequencies are missing"));
         }
     }
+    let spec = in_stated_units(header.spec, &header.task);
     Ok(Model {
         task: header.task,
         input: header.input,
-        spec: header.spec,
+        spec,
         machines,
         shared: header.shared,
         rules: header.rules,
@@ -451,6 +452,14 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
 }
 
 /// The stored training rows; none for ready-made kernels.
+/// A request written before targets were scaled asks for the problem in the target's own units, and has no word for it.
+fn in_stated_units(mut spec: serde_json::Value, task: &Task) -> serde_json::Value {
+    if let (Task::Regression, Some(fields)) = (task, spec.as_object_mut().filter(|f| f.contains_key("epsilon"))) {
+        fields.entry("scale_target").or_insert(false.into());
+    }
+    spec
+}
+
 fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
     let Input::Table { kernels, columns, texts, .. } = &header.input else { return Ok(Rows::default()) };
     let width = header.plan.columns(columns)?.len();

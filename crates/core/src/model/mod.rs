@@ -23,6 +23,9 @@ use crate::{
     trace::{IterRecord, Status, relative_gap},
 };
 
+/// How the warning begins that a fit predicts a constant for its training rows: one class, or values that hardly vary.
+pub const FLAT: &str = "a constant on the training rows: ";
+
 /// What an outer method returns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
@@ -45,10 +48,20 @@ pub struct FitPart {
     pub dual: Vec<f64>,
     /// b.
     pub bias: f64,
+    /// f(x_i) + b, one value per row that the machine was fitted to.
+    pub fitted: Vec<f64>,
     /// Its own objective at the weights found.
     pub primal: f64,
     /// The machine's lower bound for these weights.
     pub lower: f64,
+}
+
+impl FitPart {
+    /// The decision function times `unit`: from the units a target was fitted in to its own. Objectives stay those of the problem solved.
+    pub fn rescale(&mut self, unit: f64) {
+        self.bias *= unit;
+        self.dual.iter_mut().chain(&mut self.fitted).for_each(|v| *v *= unit);
+    }
 }
 
 /// What the model predicts.
@@ -282,6 +295,11 @@ impl Model {
             rows.into_iter().enumerate().map(told).collect::<Vec<_>>()
         };
         vectors.iter().flat_map(rows).collect()
+    }
+
+    /// Does it predict a constant for its training rows, by its own warnings?
+    pub fn is_flat(&self) -> bool {
+        self.warnings.iter().any(|w| w.starts_with(FLAT))
     }
 
     /// The worst machine's status.

@@ -7,7 +7,10 @@ use super::{
     html::{boxed, escape, number, section, shaded},
     seconds, significant, svg, table,
 };
-use crate::select::{Comparison, Line, Setting, Stability, Tuning};
+use crate::{
+    methods::at_edge,
+    select::{Comparison, Line, Setting, Stability, Tuning},
+};
 
 /// Kernels drawn per method, at most.
 const MAX_KERNELS: usize = 15;
@@ -110,22 +113,6 @@ pub fn found(t: &Tuning) -> Vec<String> {
     let range = best
         .interval
         .map_or_else(String::new, |(a, b)| format!(" (95 % interval {} to {})", significant(a, 3), significant(b, 3)));
-    let edge: Vec<&str> = best
-        .parameters
-        .iter()
-        .filter(|(k, v)| {
-            let mut seen: Vec<f64> = t
-                .settings
-                .iter()
-                .filter_map(|s| s.parameters.iter().find(|p| p.0 == *k).and_then(|p| p.1.parse().ok()))
-                .collect();
-            seen.sort_by(f64::total_cmp);
-            seen.dedup();
-            let own = v.parse::<f64>().ok();
-            seen.len() > 2 && (own == seen.first().copied() || own == seen.last().copied())
-        })
-        .map(|(k, _)| k.as_str())
-        .collect();
     let mut out = vec![format!(
         "Of {} settings of {} the best is {}: mean {} {}{range}.",
         t.settings.len(),
@@ -134,11 +121,27 @@ pub fn found(t: &Tuning) -> Vec<String> {
         t.metric,
         significant(best.mean, 3)
     )];
-    if !edge.is_empty() {
-        out.push(format!("At the edge of its range: {}; a wider grid may do better.", edge.join(", ")));
+    out.extend(
+        best.parameters
+            .iter()
+            .filter_map(|(name, value)| at_edge(name, value.parse().ok()?, &line(t, name)))
+            .map(|e| e + "."),
+    );
+    if best.flat > 0 {
+        let (flat, all) = (best.flat, best.scores.len());
+        out.push(format!("On {flat} of {all} splits its fit was a constant on the training rows."));
     }
     out.push("The best of many settings looks better than it is: compare, with parameters chosen inside, measures what to expect.".into());
     out
+}
+
+/// Values of a parameter with their mean scores, larger is better, in the settings that are like the best in all others.
+fn line(t: &Tuning, name: &str) -> Vec<(f64, f64)> {
+    let sign = if t.higher_is_better { 1.0 } else { -1.0 };
+    let others = |s: &Setting| s.parameters.iter().filter(|p| p.0 != name).cloned().collect::<Vec<_>>();
+    let value = |s: &Setting| s.parameters.iter().find(|p| p.0 == name).and_then(|p| p.1.parse().ok());
+    let like = others(&t.settings[t.best]);
+    t.settings.iter().filter(|s| others(s) == like).filter_map(|s| Some((value(s)?, sign * s.mean))).collect()
 }
 
 /// All sections of a comparison; `own` is the method the page is about, if it is about one.

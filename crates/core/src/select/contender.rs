@@ -44,6 +44,12 @@ impl Contender {
         let label = text.split_whitespace().collect::<String>();
         Ok(Self { label, spec, grid })
     }
+
+    /// The contender with the normalisation that its method has by default: for where nobody named one.
+    #[must_use]
+    pub fn with_own_scaling(self) -> Self {
+        Self { spec: self.spec.with_own_scaling(), ..self }
+    }
 }
 
 /// What a method may choose unless told otherwise, besides C.

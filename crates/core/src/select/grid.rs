@@ -119,7 +119,7 @@ fn set(spec: &TrainSpec, name: &str, value: &Value) -> Result<TrainSpec> {
     let number = || value.as_f64().ok_or_else(|| Error::param(name, "a number", plain(value)));
     let mut out = spec.clone();
     match name {
-        "C" => out.c = number()?,
+        "C" => (out.c, out.choose.scale) = (number()?, false),
         "epsilon" => out.epsilon = Some(number()?),
         "loss" | "normalize" => {
             let wrong = |_| Error::param(name, "one of those `mercer fit` takes", plain(value));

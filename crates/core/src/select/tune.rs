@@ -11,7 +11,7 @@ use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Watch, compare::in
 use crate::{
     Result,
     data::Target,
-    methods::{Fold, Source, TrainSpec, prices},
+    methods::{Fold, Source, TrainSpec, best_of, prices},
     metrics::mean_interval,
 };
 
@@ -28,6 +28,9 @@ pub struct Setting {
     pub sd: f64,
     /// 95 % bootstrap interval of the mean.
     pub interval: Option<(f64, f64)>,
+    /// Splits on which the fit was a constant on its training rows.
+    #[serde(default)]
+    pub flat: usize,
 }
 
 /// What a search found.
@@ -43,7 +46,8 @@ pub struct Tuning {
     pub protocol: String,
     /// Every setting, in the order of the grid.
     pub settings: Vec<Setting>,
-    /// The best; of equals the first. A setting that was given up is never the best.
+    /// The best; of equals that differ in C alone the one with the largest C, of others the first. A setting that was given up is never the
+    /// best, and one whose fits are mostly constants only where all are.
     pub best: usize,
     /// The whole request of the best.
     pub spec: TrainSpec,
@@ -54,8 +58,12 @@ pub struct Tuning {
 #[derive(Serialize, Deserialize)]
 struct Unit {
     scores: Vec<f64>,
+    flat: Vec<bool>,
     seconds: f64,
 }
+
+/// What a split has to say of every setting: its score, and whether the fit was a constant.
+type Found = Vec<Option<(f64, bool)>>;
 
 /// Scores every setting of the contender. `None` where the watch stopped it; finished units are in the journal.
 #[allow(clippy::too_many_arguments)] // each is a thing of its own
@@ -89,7 +97,7 @@ pub fn tune(
     }
     watch.begin(&[ahead]);
     let mut alive = vec![true; specs.len()];
-    let split_scores = |s: usize, alive: &[bool]| -> Result<Option<(Vec<Option<f64>>, f64)>> {
+    let split_scores = |s: usize, alive: &[bool]| -> Result<Option<(Found, f64)>> {
         let mut fold = Fold::new(source, target, weight, splits[s].clone())?;
         let (mut out, mut seconds) = (vec![None; specs.len()], 0.0);
         for l in 0..lines {
@@ -102,19 +110,19 @@ pub fn tune(
                     }
                     let began = Instant::now();
                     let own: Vec<TrainSpec> = chosen.iter().map(|&i| specs[i].clone()).collect();
-                    let scores = fold.scores(&own, protocol.metric, &mut Relay(watch))?;
+                    let (scores, flat) = fold.outcomes(&own, protocol.metric, &mut Relay(watch))?.into_iter().unzip();
                     if watch.stopped() {
                         return Ok(None);
                     }
-                    let unit = Unit { scores, seconds: began.elapsed().as_secs_f64() };
+                    let unit = Unit { scores, flat, seconds: began.elapsed().as_secs_f64() };
                     journal.put(&id(s, l), &unit)?;
                     watch.done(&contender.label, unit.seconds);
                     unit
                 }
             };
             seconds += unit.seconds;
-            for (&i, score) in chosen.iter().zip(unit.scores) {
-                out[i] = Some(score);
+            for (&i, found) in chosen.iter().zip(unit.scores.into_iter().zip(unit.flat)) {
+                out[i] = Some(found);
             }
         }
         Ok(Some((out, seconds)))
@@ -138,8 +146,8 @@ pub fn tune(
     Ok(Some(summary(contender, &grid, protocol, &specs, &results)))
 }
 
-fn column(results: &[(Vec<Option<f64>>, f64)], i: usize) -> Vec<f64> {
-    results.iter().filter_map(|(scores, _)| scores[i]).collect()
+fn column(results: &[(Found, f64)], i: usize) -> Vec<f64> {
+    results.iter().filter_map(|(found, _)| found[i].map(|f| f.0)).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -151,23 +159,25 @@ fn summary(
     grid: &Grid,
     protocol: &Protocol,
     specs: &[TrainSpec],
-    results: &[(Vec<Option<f64>>, f64)],
+    results: &[(Found, f64)],
 ) -> Tuning {
     let metric = protocol.metric;
     let utilities: Vec<Vec<f64>> = (0..specs.len()).map(|i| column(results, i)).collect();
     let whole = |i: usize| utilities[i].len() == results.len();
-    let better = |b: usize, i: usize| if mean(&utilities[i]) > mean(&utilities[b]) { i } else { b };
-    let best = (0..specs.len()).filter(|&i| whole(i)).reduce(better).unwrap_or(0);
+    let constants = |i: usize| results.iter().filter(|(found, _)| found[i].is_some_and(|f| f.1)).count();
+    let among: Vec<usize> = (0..specs.len()).filter(|&i| whole(i)).collect();
+    let best = best_of(specs, &among, |i| mean(&utilities[i]), |i| 2 * constants(i) > results.len());
     let setting = |i: usize| {
         let values: Vec<f64> = utilities[i].iter().map(|u| metric.utility(*u)).collect();
         let centre = mean(&values);
         let variance = values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0);
         Setting {
             parameters: grid.describe(&specs[i]),
-            scores: results.iter().map(|(scores, _)| scores[i].map(|u| metric.utility(u))).collect(),
+            scores: results.iter().map(|(found, _)| found[i].map(|f| metric.utility(f.0))).collect(),
             mean: centre,
             sd: if values.len() > 1 { variance.sqrt() } else { 0.0 },
             interval: mean_interval(&values, 0),
+            flat: constants(i),
         }
     };
     Tuning {

@@ -58,6 +58,9 @@ pub struct Part {
     normalize: Normalize,
     #[serde(default = "yes")]
     standardize: bool,
+    /// Values are brought to deviation 1 before they are fitted; papers fit them in their own units.
+    #[serde(default = "yes")]
+    scale_target: bool,
     #[serde(default)]
     preprocess: String,
     multi_class: Option<Scheme>,
@@ -150,6 +153,7 @@ impl Part {
             kernels: kernels.unwrap_or(&self.kernels).clone(),
             normalize: self.normalize,
             standardize: self.standardize,
+            scale_target: self.scale_target,
             preprocess: self.preprocess.clone(),
             multi_class: self.multi_class.unwrap_or(plain.multi_class),
             max_iter: self.max_iter.unwrap_or(plain.max_iter),

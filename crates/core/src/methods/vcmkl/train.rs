@@ -58,8 +58,18 @@ impl Prepared {
         filled.method =
             crate::methods::MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
         let mut model = self.assemble_fits(&fits, &filled, fitting)?;
+        let mut rest = fits.as_slice();
+        let values: Vec<Vec<f64>> = sets
+            .iter()
+            .map(|set| {
+                let (own, later) = rest.split_at(set.rules.len());
+                rest = later;
+                lowest(own, set.negate)
+            })
+            .collect();
         model.rules = Some(Rules { machines: sets });
         model.warnings.extend(warnings);
+        self.tell_if_flat(&mut model, &values);
         if cut {
             model.note_stopped("the search for the number of rules");
         }
@@ -134,6 +144,15 @@ impl Prepared {
         let warnings = (0..instance.rules()).filter_map(|m| flat_rule(&instance, &inner, m)).collect();
         Ok(Machine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
     }
+}
+
+/// What the rules of one machine decide on the rows they were fitted to: g = min f_m, or −g.
+fn lowest(rules: &[Fit], negate: bool) -> Vec<f64> {
+    let sign = if negate { -1.0 } else { 1.0 };
+    let values = |fit: &Fit| fit.parts[0].fitted.clone();
+    let smaller = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).map(|(a, b)| a.min(*b)).collect();
+    let g = rules.iter().map(values).reduce(smaller).unwrap_or_default();
+    g.into_iter().map(|g| sign * g).collect()
 }
 
 struct Machine {
@@ -256,6 +275,7 @@ impl Terms<'_> {
                 parts: vec![FitPart {
                     dual: self.dual(&y, inner, m),
                     bias: inner.bias[m],
+                    fitted: inner.f.column(m),
                     primal: certificate.primal,
                     lower: certificate.dual,
                 }],

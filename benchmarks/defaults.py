@@ -46,6 +46,11 @@ BANKS = {
     "linear-each": "rbf(auto), poly(1..3) on all; linear on each",
     "rbf-each": "rbf(auto), poly(1..3) on all; rbf(1) on each",
     "both-each": "rbf(auto), poly(1..3) on all; linear, rbf(1) on each",
+    "median-each": "rbf(auto), poly(1..3) on all; rbf(median) on each",
+    "both-median-each": "rbf(auto), poly(1..3) on all; linear, rbf(median) on each",
+    "narrow-each": "rbf(auto), poly(1..3) on all; rbf(0.5) on each",
+    "wide-each": "rbf(auto), poly(1..3) on all; rbf(2) on each",
+    "two-each": "rbf(auto), poly(1..3) on all; rbf(0.5|2) on each",
     "rbf-all": "rbf(auto) on all",
     "rbf-all-linear-each": "rbf(auto) on all; linear on each",
     "rbf-all-rbf-each": "rbf(auto) on all; rbf(1) on each",
@@ -68,6 +73,7 @@ METHODS = {
 METHODS |= {f"gmkl-v{v}": ("GMKL", {"v": v}) for v in (0.0, 0.1, 0.3, 0.7, 0.9)}
 METHODS |= {f"gmkl-C{C}": ("GMKL", {"C": C}) for C in (0.1, 0.3, 3.0, 10.0)}
 METHODS |= {f"gmkl-v0.1-C{C}": ("GMKL", {"v": 0.1, "C": C}) for C in (0.1, 0.3, 3.0, 10.0)}
+METHODS |= {f"lp-p{p}": ("LpMKL", {"p": p}) for p in (1.1, 1.2, 1.33, 1.5)}
 #: Methods of scikit-learn, which have no bank.
 OTHERS = {"svm": (SVC, SVR), "forest": (RandomForestClassifier, RandomForestRegressor)}
 

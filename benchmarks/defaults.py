@@ -15,6 +15,7 @@ mean gain of `gmkl` over the tables; candidates within half a point of it count 
 
 import argparse
 import csv
+import gzip
 import math
 import sys
 import time
@@ -46,8 +47,6 @@ BANKS = {
     "linear-each": "rbf(auto), poly(1..3) on all; linear on each",
     "rbf-each": "rbf(auto), poly(1..3) on all; rbf(1) on each",
     "both-each": "rbf(auto), poly(1..3) on all; linear, rbf(1) on each",
-    "median-each": "rbf(auto), poly(1..3) on all; rbf(median) on each",
-    "both-median-each": "rbf(auto), poly(1..3) on all; linear, rbf(median) on each",
     "narrow-each": "rbf(auto), poly(1..3) on all; rbf(0.5) on each",
     "wide-each": "rbf(auto), poly(1..3) on all; rbf(2) on each",
     "two-each": "rbf(auto), poly(1..3) on all; rbf(0.5|2) on each",
@@ -63,6 +62,7 @@ METHODS = {
     "uniform": ("UniformMKL", {}),
     "gmkl": ("GMKL", {}),
     "lp": ("LpMKL", {}),
+    "lp-p2": ("LpMKL", {"p": 2.0}),
     "l1": ("LpMKL", {"p": 1.0}),
     "smkl": ("SMKL", {"normalize": "trace", "C": "n"}),
     "smkl-auto-C": ("SMKL", {"normalize": "trace", "C": "auto"}),
@@ -135,7 +135,7 @@ def read(path):
     """What a file of scores holds."""
     if not Path(path).exists():
         return []
-    with open(path, newline="") as file:
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -169,9 +169,10 @@ impl<'a> Parser<'a> {
             }
             "rbf" => {
                 self.expect("(")?;
-                let family = match self.eat_word("deviation") {
-                    true => Family::RbfDeviation,
-                    false => Family::Rbf(self.widths(&GAUSSIAN_WIDTH)?),
+                let family = if self.eat_word("deviation") {
+                    Family::RbfDeviation
+                } else {
+                    Family::Rbf(self.widths(&GAUSSIAN_WIDTH)?)
                 };
                 self.expect(")")?;
                 Ok(family)

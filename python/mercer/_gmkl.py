@@ -45,7 +45,9 @@ class GMKLClassifier(_GMKL, MKLClassifier):
     ----------
     kernels : str or list, default="auto"
         A bank in the kernel language, such as ``"rbf(2^-3..2^6), poly(1..3) on all, each"``; a list of
-        `mercer.kernels` objects; ``"auto"``; or ``"precomputed"`` for X of shape (n, n, M).
+        `mercer.kernels` objects; ``"auto"``, Gaussians around the median distance and polynomials of degree 1 to 3 on all
+        columns and, while there are at most 100, a Gaussian of one standard deviation on each; or ``"precomputed"`` for X
+        of shape (n, n, M).
     C : float, "auto" or "scale", default=1.0
         Price of the sum of losses. "scale" is 1, or the number of rows with ``normalize="trace"``, whose kernels are that many
         times smaller. "auto" takes the best of a few by cross-validation on the training rows: 5 folds (fewer

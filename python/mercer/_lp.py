@@ -14,7 +14,7 @@ _SOLVERS = ("auto", "level", "alternating", "interior", "reduced_gradient", "sil
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Lp:
-    p: float = 2.0
+    p: float = 4 / 3
     solver: str = "auto"
 
     def _method(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class LpMKLClassifier(_Lp, MKLClassifier):
 
     Parameters
     ----------
-    p : float, default=2.0
+    p : float, default=4/3
         At least 1. 1 keeps few kernels; the larger, the more alike the weights; ``math.inf`` gives every kernel the
         weight 1, which is `UniformMKLClassifier` with C M times larger.
     solver : {"auto", "level", "alternating", "interior", "reduced_gradient", "silp"}, default="auto"

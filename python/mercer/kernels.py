@@ -114,7 +114,7 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class RBF(Kernel):
-    """exp(−‖x − z‖² / (2 width²))."""
+    """exp(−‖x − z‖² / (2 width²)); ``"auto"`` is five widths around the median distance, ``"deviation"`` the standard deviation."""
 
     width: Numbers
 

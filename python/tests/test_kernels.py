@@ -82,6 +82,26 @@ def test_automatic_chi2_is_one_over_the_mean_distance(histograms):
     assert_allclose(mercer.gram(X, Chi2("auto"))[:, :, 0], np.exp(-gamma * distance), rtol=2e-3)
 
 
+def test_a_gaussian_as_wide_as_the_deviation(binary):
+    X, _ = binary
+    X = X * 10.0 ** np.arange(X.shape[1])
+    K = mercer.gram(X, RBF("deviation").on("each"))
+    for m, column in enumerate(X.T):
+        d2 = (column[:, None] - column) ** 2
+        # The width is rounded to four digits, so the exponent is off by a thousandth of itself at most.
+        assert_allclose(K[:, :, m], np.exp(-d2 / (2 * column.var())), rtol=0, atol=1e-3)
+
+
+def test_the_default_bank_has_a_kernel_per_column_beside_those_of_all(binary):
+    X, y = binary
+    names = list(GMKLClassifier().fit(X, y).kernel_names_)
+    assert len(names) == 8 + X.shape[1]
+    assert names[8:] == [f"rbf(1) on x{j + 1}" for j in range(X.shape[1])]
+    assert names == list(UniformMKLClassifier("rbf(auto), poly(1..3) on all; rbf(deviation) on each").fit(X, y).kernel_names_)
+    wide = np.random.default_rng(0).normal(size=(12, 101))
+    assert len(GMKLClassifier().fit(wide, wide[:, 0] > 0).kernel_names_) == 8
+
+
 def spectrum(a, b, k):
     words = [b[j : j + k] for j in range(len(b) - k + 1)]
     return sum(words.count(a[i : i + k]) for i in range(len(a) - k + 1))
@@ -192,6 +212,7 @@ KERNELS = [
     Linear(),
     RBF([0.5, 1]),
     RBF("auto").on("all", "each"),
+    RBF("deviation").on("each"),
     Polynomial(2, c=0.5),
     Laplacian(3),
     Chi2(),

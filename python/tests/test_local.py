@@ -78,7 +78,7 @@ def test_hard_is_a_word_for_evenness_and_one_cluster_is_global(binary):
     np.testing.assert_array_equal(hard.decision_function(X), also.decision_function(X))
     assert set(np.unique(hard.memberships(X))) == {0.0, 1.0}
     one = CLMKLClassifier(BANK, n_clusters=1, tol=1e-6).fit(X, y)
-    lp = LpMKLClassifier(BANK, tol=1e-6).fit(X, y)
+    lp = LpMKLClassifier(BANK, p=2.0, tol=1e-6).fit(X, y)
     assert one.primal_objective_ == pytest.approx(lp.primal_objective_, rel=2e-6)
     even = CLMKLClassifier(BANK, evenness=0.9).fit(X, y).memberships(X)
     assert (even / even.max(axis=1, keepdims=True)).mean() == pytest.approx(0.9, abs=1e-6)

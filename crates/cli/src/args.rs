@@ -116,7 +116,7 @@ pub struct FitArgs {
     /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT", help_heading = "Method")]
     pub kernels: Option<String>,
-    /// lp, clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
+    /// lp [default: 4/3], clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
     /// glmkl: norm of a group's weights [default: 4]; vcmkl: of each rule's kernel weights [default: none are learned]
     #[arg(long, value_parser = exponent, help_heading = "Method")]
     pub p: Option<Value>,

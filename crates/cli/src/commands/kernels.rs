@@ -25,7 +25,8 @@ A bank of kernels is written as groups, separated by `;`. A group is kernels, th
 Kernels
   linear                ⟨x, z⟩
   poly(degrees)         (⟨x, z⟩ + 1)^d; poly(2, c = 0) changes the constant; poly alone is poly(3)
-  rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto), or rbf alone, takes widths around the median distance
+  rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto), or rbf alone, takes widths around the median distance,
+                        rbf(deviation) the standard deviation
   laplace(widths)       exp(−‖x − z‖₁ / w); laplace alone is laplace(auto)
   gauss(distance, widths)  exp(−distance / w); distances l1, l2, chi2, hellinger; auto, or no width, is the mean distance
   chi2                  Σ 2xz / (x + z), of numbers that are not negative
@@ -57,7 +58,7 @@ Numbers
   1..3   2^-3..2^6      a range; powers step by exponent
 
 Banks with a name
-  auto                  rbf around the median distance and poly(1..3), on all and (to 100 columns) each
+  auto                  rbf(auto), poly(1..3) on all; rbf(deviation) on each, the latter to 100 columns
   paper                 rbf(2^-3..2^6), poly(1..3) on all, each
 
 `mercer kernels --check TEXT` reads a text and prints it in its canonical form.

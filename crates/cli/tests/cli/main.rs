@@ -416,6 +416,8 @@ fn listings() {
         folder.run("kernels --check ' rbf( 1|2 ),linear  on each' --json").exits(0).json()["canonical"].clone();
     let again = folder.run(&format!("kernels --check '{}'", canonical.as_str().unwrap())).exits(0).out;
     assert_eq!(again.trim_end(), canonical.as_str().unwrap(), "the canonical form is its own canonical form");
+    let named = folder.run("kernels --check 'auto; rbf(deviation) on each'").exits(0).out;
+    assert_eq!(named.trim_end(), "auto; rbf(deviation) on each");
 }
 
 #[test]

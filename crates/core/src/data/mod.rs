@@ -28,4 +28,5 @@ pub use source::Span;
 pub use sparse::Sparse;
 pub(crate) use sparse::merged_sum;
 pub use standardize::Standardizer;
+pub(crate) use standardize::mean_and_deviation;
 pub(crate) use table::nearest;

@@ -16,7 +16,11 @@ pub struct Standardizer {
 impl Standardizer {
     /// Means and population deviations of the columns; a column whose deviation is below rounding counts as constant.
     pub fn fit(features: &Matrix) -> Self {
-        let (mean, scale) = (0..features.cols()).map(|j| mean_and_scale(&features.column(j))).unzip();
+        let one = |j: usize| {
+            let (mean, deviation) = mean_and_deviation(&features.column(j));
+            (mean, if deviation > 0.0 { deviation } else { 1.0 })
+        };
+        let (mean, scale) = (0..features.cols()).map(one).unzip();
         Self { mean, scale }
     }
 
@@ -35,7 +39,8 @@ impl Standardizer {
     }
 }
 
-fn mean_and_scale(column: &[f64]) -> (f64, f64) {
+/// Mean and population deviation; a deviation below rounding is 0.
+pub(crate) fn mean_and_deviation(column: &[f64]) -> (f64, f64) {
     let n = column.len().max(1) as f64;
     let rough = column.iter().sum::<f64>() / n;
     // The second pass takes back the rounding of the first.
@@ -43,11 +48,11 @@ fn mean_and_scale(column: &[f64]) -> (f64, f64) {
     // Squares are taken of numbers within [-1, 1]: no column of finite deviations overflows or vanishes.
     let largest = column.iter().fold(0.0, |m: f64, x| m.max((x - mean).abs()));
     if largest == 0.0 {
-        return (mean, 1.0);
+        return (mean, 0.0);
     }
     let deviation = largest * (column.iter().map(|x| ((x - mean) / largest).powi(2)).sum::<f64>() / n).sqrt();
     let constant = deviation <= 1e-12 * mean.abs().max(f64::MIN_POSITIVE);
-    (mean, if constant { 1.0 } else { deviation })
+    (mean, if constant { 0.0 } else { deviation })
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ const METHODS: &[MethodInfo] = &[
         name: "lp",
         summary: "ℓp-norm MKL, ‖θ‖_p ≤ 1: p = 1 is sparse (also `l1`), p = 2 (also `l2`), p = inf keeps all",
         certificate: "duality gap",
-        parameters: "p (default 2), solver (auto, level, alternating, interior; for p = 1 also reduced_gradient = SimpleMKL, silp)",
+        parameters: "p (default 4/3), solver (auto, level, alternating, interior; for p = 1 also reduced_gradient = SimpleMKL, silp)",
     },
     MethodInfo {
         name: "single",
@@ -113,7 +113,9 @@ impl MethodSpec {
         Ok(match name {
             "uniform" => Self::Uniform {},
             "gmkl" => Self::Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto },
-            "lp" | "l2" => lp(2.0),
+            // With p = 2 the sum of the weights, and so the price, grows with the root of their number: docs/defaults.md.
+            "lp" => lp(4.0 / 3.0),
+            "l2" => lp(2.0),
             "l1" => lp(1.0),
             "single" => Self::Single { folds: 5, seed: 0 },
             "align" => Self::Align {},
@@ -151,7 +153,7 @@ mod tests {
             assert_eq!(MethodSpec::named(info.name).unwrap().name(), info.name);
         }
         assert_eq!(MethodSpec::named("l1").unwrap(), MethodSpec::Lp { p: 1.0, solver: Solver::Auto });
-        assert_eq!(MethodSpec::named("l2").unwrap(), MethodSpec::named("lp").unwrap());
+        assert_eq!(MethodSpec::named("l2").unwrap(), MethodSpec::Lp { p: 2.0, solver: Solver::Auto });
         assert!(
             MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, align, alignf, smkl, clmkl")
         );

@@ -1,12 +1,13 @@
 //! Text to bank: one pass over the characters, no recursion, and every error points at one of them.
 
-use super::{Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Scope, TextKind, WIDTHS, Widths};
+use super::{
+    AUTO, Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Part, Scope, TextKind, WIDTHS, Widths, parse,
+};
 use crate::{
     Error, Result,
     kernels::{Alphabet, Distance, Scoring},
 };
 
-const AUTO: &str = "rbf(auto), poly(1..3) on all";
 /// The degree of `poly` without a number: the default degree of scikit-learn's polynomial kernel.
 const PLAIN_DEGREE: f64 = 3.0;
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
@@ -36,11 +37,11 @@ pub(super) fn bank(text: &str) -> Result<Bank> {
     if parser.chars.len() > MAX_CHARS {
         return Err(Error::param("kernels", format!("a text of at most {MAX_CHARS} characters"), parser.chars.len()));
     }
-    let mut groups = vec![parser.group()?];
+    let mut parts = vec![parser.part()?];
     while parser.eat(";") {
-        groups.push(parser.group()?);
+        parts.push(parser.part()?);
     }
-    Ok(Bank { groups })
+    Ok(Bank { parts })
 }
 
 /// What a number must satisfy where it stands.
@@ -52,6 +53,8 @@ struct Rule {
 const DEGREE: Rule =
     Rule { holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x), text: "a degree (an integer from 1 to 20)" };
 const WIDTH: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
+const GAUSSIAN_WIDTH: Rule =
+    Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, `auto` or `deviation`)" };
 const GAMMA: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a factor (a positive number, or `auto`)" };
 const SLOPE: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
 const ANY: Rule = Rule { holds: |x| x.abs() <= 1e150, text: "a number" };
@@ -94,10 +97,14 @@ impl<'a> Parser<'a> {
         Self { text, chars: text.chars().collect(), at: 0 }
     }
 
-    fn group(&mut self) -> Result<Group> {
-        if let Some(group) = self.named()? {
-            return Ok(group);
+    fn part(&mut self) -> Result<Part> {
+        match self.named()? {
+            Some(part) => Ok(part),
+            None => self.group().map(Part::Written),
         }
+    }
+
+    fn group(&mut self) -> Result<Group> {
         let mut kernels = vec![self.kernel()?];
         while self.eat(",") {
             kernels.push(self.kernel()?);
@@ -114,21 +121,25 @@ impl<'a> Parser<'a> {
         Ok(Group { kernels, scopes })
     }
 
-    fn named(&mut self) -> Result<Option<Group>> {
+    fn named(&mut self) -> Result<Option<Part>> {
         let bank = self.eat_word("bank");
-        let group = if self.eat_word("paper") {
-            Parser::new(PAPER).group()?
+        let part = if self.eat_word("paper") {
+            Part::Written(Parser::new(PAPER).group()?)
         } else if self.eat_word("auto") {
-            let mut group = Parser::new(AUTO).group()?;
-            group.scopes.push(Scope::EachIfFew);
-            group
+            let mut groups: Vec<Group> = parse(AUTO)?.groups().cloned().collect();
+            groups
+                .iter_mut()
+                .flat_map(|g| &mut g.scopes)
+                .filter(|s| **s == Scope::Each)
+                .for_each(|s| *s = Scope::EachIfFew);
+            Part::Auto(groups)
         } else if bank {
             return self.expected("a named bank (auto, paper)");
         } else {
             return Ok(None);
         };
         self.end_of_group("`;` or the end")?;
-        Ok(Some(group))
+        Ok(Some(part))
     }
 
     fn kernel(&mut self) -> Result<Family> {
@@ -159,7 +170,17 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Family::Precomputed(Some(name)))
             }
-            "rbf" => self.bracketed_or_auto().map(Family::Rbf),
+            "rbf" if !self.open() => Ok(Family::Rbf(Widths::Auto)),
+            "rbf" => {
+                self.expect("(")?;
+                let family = if self.eat_word("deviation") {
+                    Family::RbfDeviation
+                } else {
+                    Family::Rbf(self.widths(&GAUSSIAN_WIDTH)?)
+                };
+                self.expect(")")?;
+                Ok(family)
+            }
             "laplace" => self.bracketed_or_auto().map(Family::Laplace),
             "chi2" => Ok(Family::Chi2(if self.open() { Some(self.bracketed(&GAMMA)?) } else { None })),
             "intersection" => Ok(Family::Intersection),
@@ -500,7 +521,7 @@ impl<'a> Parser<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::parse, *};
+    use super::*;
 
     #[test]
     fn errors_point_at_the_character() {
@@ -515,7 +536,8 @@ mod tests {
             ("rbf 1", 4, "expected `,`, `on`, `;` or the end, found `1`"),
             ("wd on all", 3, "expected `(` and what the kernel needs, as in `wd(3)`, found `on`"),
             ("rbf(1", 5, "expected `)`, found the end"),
-            ("rbf()", 4, "expected a width (a positive number, or `auto`), found `)`"),
+            ("rbf()", 4, "expected a width (a positive number, `auto` or `deviation`), found `)`"),
+            ("laplace(deviation)", 8, "expected a width (a positive number, or `auto`), found"),
             ("rbf(1|-2)", 6, "found `-2`"),
             ("rbf(1e999)", 4, "found `1e999`"),
             ("rbf(2^2000)", 4, "found `2^2000`"),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{Bank, Family, Group, MAX_KERNELS, Numbers, TextKind, WIDTHS, Widths, scopes::Place, short};
 use crate::{
     Error, Result, Told,
-    data::{Dataset, Rows},
+    data::{Dataset, Rows, mean_and_deviation},
     kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
 
@@ -17,13 +17,13 @@ impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
     /// Of kernels with the same function and columns only the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
-        let count: u128 = self.groups.iter().map(|group| group.count(data)).sum();
+        let count: u128 = self.groups().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {
             let remedy = format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
             return Err(Error::data("kernel bank", format!("asks for {count} kernels"), remedy));
         }
         let (mut specs, mut seen, mut places) = (Vec::new(), HashSet::new(), HashMap::new());
-        for group in &self.groups {
+        for group in self.groups() {
             for scope in &group.scopes {
                 for family in &group.kernels {
                     let Family::Precomputed(name) = family else { continue };
@@ -104,6 +104,7 @@ impl Family {
     fn count(&self) -> u128 {
         match self {
             Self::Linear
+            | Self::RbfDeviation
             | Self::Intersection
             | Self::Sigmoid { .. }
             | Self::Alignment { .. }
@@ -174,6 +175,15 @@ impl Family {
             Self::Rbf(widths) => {
                 let widths = widths.values(label, || median_distance(x, columns, Distance::L2))?;
                 widths.into_iter().map(|width| Function::Rbf { width }).collect()
+            }
+            Self::RbfDeviation => {
+                let width = rounded(deviation(x, columns));
+                if !WIDTHS.contains(&width) {
+                    let problem = format!("a deviation of {width:e} is no scale for a width");
+                    let remedy = "standardise the columns or write the width";
+                    return Err(Error::data(format!("kernels on {label}"), problem, remedy));
+                }
+                vec![Function::Rbf { width }]
             }
             Self::Laplace(widths) => {
                 let widths = widths.values(label, || median_distance(x, columns, Distance::L1))?;
@@ -276,6 +286,14 @@ impl Widths {
     }
 }
 
+/// The root of the summed variances of the columns, over all rows that have them; 1 where every column is constant.
+fn deviation(x: &Rows, columns: &[usize]) -> f64 {
+    let x = x.having(columns);
+    let one = |j: &usize| mean_and_deviation(&(0..x.len()).map(|i| x.value(i, *j)).collect::<Vec<_>>()).1;
+    let deviation = columns.iter().map(one).fold(0.0, f64::hypot);
+    if deviation > 0.0 { deviation } else { 1.0 }
+}
+
 /// At most `MEDIAN_ROWS` evenly strided rows that have these columns.
 fn some_rows(x: &Rows, columns: &[usize]) -> Numeric {
     let x = x.having(columns);
@@ -350,10 +368,10 @@ fn written(function: Function) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{PAPER, parse},
+        super::{AUTO, PAPER, parse},
         *,
     };
-    use crate::data::{Rng, View};
+    use crate::data::{Rng, Standardizer, View};
     use crate::linalg::Matrix;
 
     fn data(rows: usize, names: &[&str]) -> Dataset {
@@ -472,7 +490,25 @@ mod tests {
         );
         // `auto` looks at single features only while they are few.
         let wide = |d: usize| Dataset::new(Matrix::zeros(2, d), vec![]).unwrap();
-        assert_eq!((resolved("auto", &wide(100)).len(), resolved("auto", &wide(101)).len()), (8 * 101, 8));
+        assert_eq!((resolved("auto", &wide(100)).len(), resolved("auto", &wide(101)).len()), (108, 8));
+        assert_eq!(names("auto", &wide(3)), names(AUTO, &wide(3)));
+    }
+
+    #[test]
+    fn a_width_can_be_the_deviation() {
+        // Variances 4 and 2.25.
+        let plane = Matrix::new(4, 2, vec![1e9, 0.0, 1e9 + 4.0, 3.0, 1e9, 3.0, 1e9 + 4.0, 0.0]).unwrap();
+        let plane = Dataset::new(plane, ["a", "b"].map(String::from).to_vec()).unwrap();
+        assert_eq!(names("rbf(deviation) on each, all", &plane), ["rbf(2) on a", "rbf(1.5) on b", "rbf(2.5) on all"]);
+        // Of a column that is brought to deviation 1 the width is 1, however the values lie and however many there are.
+        let skewed = Matrix::new(700, 1, (0..700).map(|i| f64::from(i / 10).powi(4)).collect()).unwrap();
+        let rows = Standardizer::fit(&skewed).apply(&skewed).unwrap();
+        assert_eq!(names("rbf(deviation)", &Dataset::new(rows, vec!["a".into()]).unwrap()), ["rbf(1) on all"]);
+        let constant = Dataset::new(Matrix::zeros(3, 1), vec!["a".into()]).unwrap();
+        assert_eq!(names("rbf(deviation)", &constant), ["rbf(1) on all"]);
+        let far = Dataset::new(Matrix::new(2, 1, vec![0.0, 1e200]).unwrap(), vec!["a".into()]).unwrap();
+        let refused = parse("rbf(deviation)").unwrap().resolve(&far).unwrap_err().to_string();
+        assert!(refused.contains("deviation of 5e199") && refused.contains("standardise"), "{refused}");
     }
 
     #[test]

@@ -333,7 +333,7 @@ pub struct GramArgs {
     /// Kernels, in the kernel language [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT")]
     pub kernels: Option<String>,
-    /// Where the values go: an npz archive with `grams` (rows, columns, kernels) and `names`
+    /// Where the values go: .npz, an archive with `grams` (rows, columns, kernels) and `names`; .npy, the stack alone; .csv, one kernel
     #[arg(long, short, default_value = "grams.npz", value_name = "FILE")]
     pub output: PathBuf,
     /// Values against these training rows instead of the rows themselves

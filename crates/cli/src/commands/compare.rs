@@ -14,7 +14,7 @@ use super::select;
 use crate::{Exit, output, select_args::CompareArgs};
 
 pub fn run(args: &CompareArgs) -> Result<Exit> {
-    args.work.report.as_deref().map_or(Ok(()), output::check_writable)?;
+    select::check(&args.work, None, &args.data, &args.bank)?;
     let loaded = select::load(&args.data, &args.bank, args.work.seed)?;
     let plain = match args.folds {
         Some(folds) => Splitting::Folds { folds, repeats: args.repeats },

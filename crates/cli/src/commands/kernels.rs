@@ -65,9 +65,10 @@ Banks with a name
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if let (Some(path), Some(target)) = (&args.data, &args.target) {
-        args.report.as_deref().map_or(Ok(()), output::check_writable)?;
         language::parse(&args.kernels)?;
-        let rows = super::read(path, None, &[])?;
+        let grams = super::with_named_files(Some(&args.kernels), &[])?;
+        output::check(&[("--report", args.report.as_deref())], &super::inputs(path, &grams))?;
+        let rows = super::read(path, None, &grams)?;
         let y = rows.target(target, args.task)?;
         let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain([target.as_str()]).collect();
         let only: Option<Vec<&str>> = args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());

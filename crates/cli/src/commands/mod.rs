@@ -23,6 +23,7 @@ use mercer::{
         self, Dataset, Span, Target,
         csv::{Column, Table, TaskHint},
     },
+    kernels::language,
     model::{Input, Task},
 };
 
@@ -60,6 +61,23 @@ fn read_within(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)], mem
     }
     table.notes().iter().for_each(|note| output::note(&format!("note: {note}")));
     Ok(table)
+}
+
+/// The files of kernel values that were given, and those that a bank names: each is read as a view of its name.
+fn with_named_files(bank: Option<&str>, given: &[(String, PathBuf)]) -> Result<Vec<(String, PathBuf)>> {
+    let named = bank.map_or_else(|| Ok(Vec::new()), language::precomputed)?;
+    let mut grams = given.to_vec();
+    for name in named {
+        if Path::new(&name).is_file() && !grams.iter().any(|(known, _)| *known == name) {
+            grams.push((name.clone(), name.into()));
+        }
+    }
+    Ok(grams)
+}
+
+/// Everything that a command reads.
+fn inputs<'a>(data: &'a Path, grams: &'a [(String, PathBuf)]) -> Vec<&'a Path> {
+    std::iter::once(data).chain(grams.iter().map(|(_, file)| file.as_path())).collect()
 }
 
 /// The column to predict: the one typed, or the one the data name.

@@ -12,6 +12,7 @@ mod joint;
 mod level;
 mod localized;
 mod lp;
+mod rounding;
 mod samples;
 mod screen;
 mod search;

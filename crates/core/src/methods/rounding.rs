@@ -1,0 +1,98 @@
+//! How far rounding may have moved the bounds that a fit proves.
+//!
+//! Bounds are sums of products that cancel: K a where multipliers of both signs meet large kernel values, and C Σ ℓ where a price of 10¹⁵
+//! multiplies what is left of 1 − y f. Each decision value is computed a second time, as K a⁺ − K a⁻. The largest difference between the two,
+//! relative to K a⁺ + K a⁻, is how well sums of this length and order come out here, and every decision value is taken to be wrong by twice
+//! that: once for the fit, once for the model, which adds in yet another order when it predicts. What that does to the objective and to the
+//! bound below it is added up with all errors on the unlucky side.
+
+use rayon::prelude::*;
+
+use super::evaluate::{Point, Problem, spread};
+use crate::{gram::GramSource, linalg::dot, machine::Task};
+
+/// Half the distance from 1 to the next number: no operation is exact to less.
+const UNIT: f64 = 0.5 * f64::EPSILON;
+/// Decision values are rounded twice: in the fit, and in the model's predictions.
+const TWICE: f64 = 2.0;
+
+/// What is to be added to an upper bound and taken from a lower one so that both hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Slack {
+    /// Of the objective at a point.
+    pub upper: f64,
+    /// Of A(a) − ½·support(s).
+    pub lower: f64,
+}
+
+impl Slack {
+    /// Of this point's bounds; one that cannot be told is infinite.
+    pub fn of(problem: &Problem<'_>, point: &Point) -> Self {
+        let mut sum = Self::default();
+        for (part, solution) in problem.parts.iter().zip(&point.solutions) {
+            let signed = |sign: f64| -> Vec<f64> {
+                let own: Vec<f64> = solution.a.iter().map(|a| (sign * a).max(0.0)).collect();
+                let all = part.rows.map_or_else(|| own.clone(), |rows| spread(&own, rows, problem.grams.n_samples()));
+                let f = times(problem.grams, &point.theta, &all);
+                part.rows.map_or_else(|| f.clone(), |rows| rows.iter().map(|&i| f[i]).collect())
+            };
+            let own = Self::of_sums(&part.task, (&solution.a, &solution.f, solution.bias), &signed(1.0), &signed(-1.0));
+            sum = Self { upper: sum.upper + own.upper, lower: sum.lower + own.lower };
+        }
+        let sane = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
+        Self { upper: sane(sum.upper), lower: sane(sum.lower) }
+    }
+
+    /// Of one machine with multipliers a, decision values f and bias b, where the positive and the negative part of a have these images.
+    pub fn of_sums(task: &Task<'_>, (a, f, bias): (&[f64], &[f64], f64), plus: &[f64], minus: &[f64]) -> Self {
+        let n = a.len();
+        let size = |i: usize| plus[i].abs() + minus[i].abs();
+        let off = |i: usize| (f[i] - (plus[i] - minus[i])).abs();
+        let share = (0..n).filter(|&i| size(i) > 0.0).map(|i| off(i) / size(i)).fold(UNIT, larger);
+        let (mut loss, mut form) = (0.0, 0.0);
+        for i in 0..n {
+            // Beside the sum itself, adding b and comparing with y are rounded.
+            let delta = TWICE * share * size(i) + UNIT * (f[i].abs() + bias.abs() + task.y[i].abs());
+            let at = |f: f64| task.loss.value(task.y[i], f + bias);
+            loss += task.cost[i] * (larger(at(f[i] + delta), at(f[i] - delta)) - at(f[i])).max(0.0);
+            form += 0.5 * a[i].abs() * delta;
+        }
+        let terms = |i: usize| (task.cost[i] * task.loss.conjugate(task.y[i], -a[i] / task.cost[i])).abs();
+        let dual: f64 = UNIT * (0..n).map(terms).sum::<f64>();
+        // Multipliers that do not add up to 0 prove so much less, at the best b.
+        let open = if task.intercept { bias.abs() * a.iter().sum::<f64>().abs() } else { 0.0 };
+        Self { upper: loss + form, lower: dual + form + open }
+    }
+
+    /// Upper and lower bound with their rounding.
+    pub fn widen(self, upper: f64, lower: f64) -> (f64, f64) {
+        (upper + self.upper, lower - self.lower)
+    }
+}
+
+/// Σ θ_t K_t v.
+pub fn times(grams: &dyn GramSource, theta: &[f64], v: &[f64]) -> Vec<f64> {
+    let mut sum = vec![0.0; v.len()];
+    if dot(v, v) == 0.0 {
+        return sum;
+    }
+    let active: Vec<usize> = (0..theta.len()).filter(|&t| theta[t] != 0.0).collect();
+    // A few at a time: a bank may have more active kernels than there is room for images.
+    for some in active.chunks(64) {
+        let image = |t: &usize| {
+            let mut out = vec![0.0; v.len()];
+            grams.apply(*t, v, &mut out);
+            out
+        };
+        let images: Vec<Vec<f64>> = some.par_iter().map(image).collect();
+        for (t, image) in some.iter().zip(&images) {
+            sum.iter_mut().zip(image).for_each(|(s, x)| *s += theta[*t] * x);
+        }
+    }
+    sum
+}
+
+/// The larger one, or NaN where either is.
+pub fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}

@@ -49,8 +49,13 @@ impl fmt::Display for Setting {
 pub fn setting(text: &str) -> Result<Setting, String> {
     match text {
         "auto" => Ok(Setting::Auto),
-        _ => text.parse().map(Setting::Given).map_err(|_| "expected a number or auto".into()),
+        _ => number(text).map(Setting::Given).map_err(|e| e + " or auto"),
     }
+}
+
+/// A finite number.
+pub fn number(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| "expected a number".into())
 }
 
 /// A number or `inf`, as a request states it: JSON has no infinity.

@@ -51,7 +51,18 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     } else if let Some(found) = &page.comparison {
         output::print(&words(found, args))?;
     }
-    Ok(Exit::Done)
+    let runs = page.comparison.as_ref().map_or(&[][..], |found| &found.runs);
+    let reason = runs.first().and_then(|run| run.error.as_deref());
+    Ok(match reason.filter(|_| runs.iter().all(|run| run.error.is_some())) {
+        None => Exit::Done,
+        Some(reason) => {
+            output::note(&format!(
+                "error: every run failed, so that there is nothing to compare; the first ({}): {reason}",
+                runs[0].method
+            ));
+            Exit::Failed
+        }
+    })
 }
 
 fn words(c: &Comparison, args: &CompareArgs) -> String {

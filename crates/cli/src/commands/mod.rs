@@ -83,7 +83,11 @@ fn inputs<'a>(data: &'a Path, grams: &'a [(String, PathBuf)]) -> Vec<&'a Path> {
 /// The column to predict: the one typed, or the one the data name.
 fn target_key<'a>(typed: Option<&'a str>, table: &'a Table) -> Result<&'a str> {
     typed.or_else(|| table.default_target()).ok_or_else(|| {
-        Error::param("target", "the column to predict, as --target NAME: the data do not name one", "nothing")
+        let (some, all) = (table.names().iter().take(10), table.names().len());
+        let listed = some.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let more = if all > 10 { format!(" and {} more", all - 10) } else { String::new() };
+        let remedy = format!("name it with --target COL; the columns are {listed}{more}");
+        Error::data("the column to predict", "none was named, and the data do not say which it is", remedy)
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod folder;
+mod outputs;
 mod refusals;
 mod views;
 

@@ -126,7 +126,7 @@ impl Smo {
             let f: Vec<f64> = state.gradient.iter().zip(task.y).map(|(g, y)| g + y).collect();
             let mut solution = Solution::new(task, state.a.clone(), f);
             let mut done = stop.reached(&solution);
-            let exhausted = tolerance <= 1e-14 * scale || patience.steps == 0;
+            let exhausted = tolerance <= (1e-14 * scale).max(state.noise()) || patience.steps == 0;
             if done || exhausted {
                 // Many small updates have drifted: certify with fresh decision values.
                 solution = Solution::new(task, solution.a, kernel.times(&state.a));
@@ -140,6 +140,7 @@ impl Smo {
             // The gap is roughly proportional to the violation allowed.
             let wanted = stop.absolute.max(stop.relative * solution.primal.abs());
             tolerance *= (0.5 * wanted / solution.gap()).clamp(0.01, 0.5);
+            tolerance = tolerance.max(state.noise());
         }
     }
 }
@@ -173,6 +174,13 @@ impl State {
         let mut state = Self { a, gradient, low, high, diagonal, up, down, kink, paired: task.intercept, flat };
         (0..state.a.len()).for_each(|i| state.refresh(i));
         state
+    }
+
+    /// What the last digit of each product in K a makes of the gradient, |K_ij| ≤ √(K_ii K_jj): violations below it are not there.
+    fn noise(&self) -> f64 {
+        let largest = self.diagonal.iter().fold(0.0, |m: f64, d| m.max(*d));
+        let sum: f64 = self.a.iter().zip(&self.diagonal).map(|(a, d)| a.abs() * d.max(0.0).sqrt()).sum();
+        0.5 * f64::EPSILON * largest.sqrt() * sum
     }
 
     /// Recomputes the slopes of variable i after it moved.

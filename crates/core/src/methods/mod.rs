@@ -72,7 +72,7 @@ impl MethodSpec {
                     Solver::ReducedGradient | Solver::Silp => Err(Error::param(
                         "solver",
                         "auto, level, alternating or interior for gmkl",
-                        "one that needs p = 1",
+                        "reduced_gradient or silp, which are for the method lp with p = 1",
                     )),
                 }
             }

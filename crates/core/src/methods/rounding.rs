@@ -1,10 +1,10 @@
 //! How far rounding may have moved the bounds that a fit proves.
 //!
 //! Bounds are sums of products that cancel: K a where multipliers of both signs meet large kernel values, and C Σ ℓ where a price of 10¹⁵
-//! multiplies what is left of 1 − y f. Each decision value is computed a second time, as K a⁺ − K a⁻. The largest difference between the two,
-//! relative to K a⁺ + K a⁻, is how well sums of this length and order come out here, and every decision value is taken to be wrong by twice
-//! that: once for the fit, once for the model, which adds in yet another order when it predicts. What that does to the objective and to the
-//! bound below it is added up with all errors on the unlucky side.
+//! multiplies what is left of 1 − y f. So every decision value is computed a second time, from multipliers that are 0.7 as large: the same sum,
+//! rounded anew at every step. How far the two are apart, from row to row and on the average over rows, says how well such sums come out here.
+//! Every decision value is taken to be wrong by twice that, for the model adds in yet another order when it predicts. What that does to the
+//! objective and to the bound below it is added up with all errors on the unlucky side.
 
 use rayon::prelude::*;
 
@@ -15,6 +15,8 @@ use crate::{gram::GramSource, linalg::dot, machine::Task};
 const UNIT: f64 = 0.5 * f64::EPSILON;
 /// Decision values are rounded twice: in the fit, and in the model's predictions.
 const TWICE: f64 = 2.0;
+/// No power of two: products with it are rounded anew.
+const ANEW: f64 = 0.7;
 
 /// What is to be added to an upper bound and taken from a lower one so that both hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -26,33 +28,31 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// Of this point's bounds; one that cannot be told is infinite.
+    /// Of this point's bounds.
     pub fn of(problem: &Problem<'_>, point: &Point) -> Self {
         let mut sum = Self::default();
         for (part, solution) in problem.parts.iter().zip(&point.solutions) {
-            let signed = |sign: f64| -> Vec<f64> {
-                let own: Vec<f64> = solution.a.iter().map(|a| (sign * a).max(0.0)).collect();
-                let all = part.rows.map_or_else(|| own.clone(), |rows| spread(&own, rows, problem.grams.n_samples()));
-                let f = times(problem.grams, &point.theta, &all);
-                part.rows.map_or_else(|| f.clone(), |rows| rows.iter().map(|&i| f[i]).collect())
-            };
-            let own = Self::of_sums(&part.task, (&solution.a, &solution.f, solution.bias), &signed(1.0), &signed(-1.0));
+            let all = part
+                .rows
+                .map_or_else(|| solution.a.clone(), |rows| spread(&solution.a, rows, problem.grams.n_samples()));
+            let again = again(problem.grams, &point.theta, &all);
+            let again = part.rows.map_or_else(|| again.clone(), |rows| rows.iter().map(|&i| again[i]).collect());
+            let own = Self::of_sums(&part.task, (&solution.a, &solution.f, solution.bias), &again);
             sum = Self { upper: sum.upper + own.upper, lower: sum.lower + own.lower };
         }
-        let sane = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
-        Self { upper: sane(sum.upper), lower: sane(sum.lower) }
+        // An objective is always stated; then nothing is proved of it.
+        if sum.upper.is_finite() && sum.lower.is_finite() { sum } else { Self { upper: 0.0, lower: f64::INFINITY } }
     }
 
-    /// Of one machine with multipliers a, decision values f and bias b, where the positive and the negative part of a have these images.
-    pub fn of_sums(task: &Task<'_>, (a, f, bias): (&[f64], &[f64], f64), plus: &[f64], minus: &[f64]) -> Self {
+    /// Of one machine with multipliers a, decision values f and bias b, where [`again`] finds these values.
+    pub fn of_sums(task: &Task<'_>, (a, f, bias): (&[f64], &[f64], f64), again: &[f64]) -> Self {
         let n = a.len();
-        let size = |i: usize| plus[i].abs() + minus[i].abs();
-        let off = |i: usize| (f[i] - (plus[i] - minus[i])).abs();
-        let share = (0..n).filter(|&i| size(i) > 0.0).map(|i| off(i) / size(i)).fold(UNIT, larger);
+        let off = |i: usize| (f[i] - again[i]).abs();
+        let typical = ((0..n).map(|i| off(i) * off(i)).sum::<f64>() / n.max(1) as f64).sqrt();
         let (mut loss, mut form) = (0.0, 0.0);
         for i in 0..n {
             // Beside the sum itself, adding b and comparing with y are rounded.
-            let delta = TWICE * share * size(i) + UNIT * (f[i].abs() + bias.abs() + task.y[i].abs());
+            let delta = TWICE * larger(typical, off(i)) + UNIT * (f[i].abs() + bias.abs() + task.y[i].abs());
             let at = |f: f64| task.loss.value(task.y[i], f + bias);
             loss += task.cost[i] * (larger(at(f[i] + delta), at(f[i] - delta)) - at(f[i])).max(0.0);
             form += 0.5 * a[i].abs() * delta;
@@ -68,6 +68,12 @@ impl Slack {
     pub fn widen(self, upper: f64, lower: f64) -> (f64, f64) {
         (upper + self.upper, lower - self.lower)
     }
+}
+
+/// Σ θ_t K_t a, rounded otherwise than in [`times`].
+pub fn again(grams: &dyn GramSource, theta: &[f64], a: &[f64]) -> Vec<f64> {
+    let other = times(grams, theta, &a.iter().map(|a| ANEW * a).collect::<Vec<_>>());
+    other.iter().map(|f| f / ANEW).collect()
 }
 
 /// Σ θ_t K_t v.

@@ -18,7 +18,7 @@ use places::Places;
 
 use super::{
     Memory, MethodSpec, Penalty, Prepared, TrainSpec,
-    rounding::{Slack, larger, times},
+    rounding::{Slack, again, larger, times},
     smkl::relative_change,
 };
 use crate::{
@@ -349,7 +349,6 @@ impl<'a> Checked<'a> {
 impl CheckedPart {
     fn new(grams: &dyn GramSource, theta: Vec<f64>, bias: f64, task: &Task<'_>, a: &[f64], rows: &[usize]) -> Self {
         let f = times(grams, &theta, a);
-        let signed = |sign: f64| times(grams, &theta, &a.iter().map(|a| (sign * a).max(0.0)).collect::<Vec<_>>());
         let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
         let (own_f, own_a) = (pick(&f), pick(a));
         let feasible = infeasible_multipliers(task, a, rows).is_none();
@@ -361,7 +360,7 @@ impl CheckedPart {
             dual_sum: if feasible { task.loss.dual_sum(task.y, &own_a, task.cost) } else { f64::NEG_INFINITY },
             slope: quad_forms.iter().enumerate().map(|(t, s)| 0.5 * (s + grams.residual(t) * square)).collect(),
             quad_forms,
-            slack: Slack::of_sums(task, (&own_a, &own_f, bias), &pick(&signed(1.0)), &pick(&signed(-1.0))),
+            slack: Slack::of_sums(task, (&own_a, &own_f, bias), &pick(&again(grams, &theta, a))),
             decision: f.iter().map(|f| f + bias).collect(),
             theta,
             multipliers: own_a,

@@ -294,6 +294,13 @@ impl Model {
         let (length, rest) =
             bytes.split_first_chunk::<8>().ok_or_else(|| broken("it is shorter than its first field"))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        if !rest.starts_with(b"{\"__metadata__\":") {
+            return Err(Error::data(
+                "model file",
+                "it does not begin as a model of mercer does",
+                "give a file that `mercer fit` or `save` has written",
+            ));
+        }
         let json = rest.get(..length).ok_or_else(|| broken("it ends inside its header (truncated?)"))?;
         let json = std::str::from_utf8(json).map_err(|_| broken("its header is not text"))?;
         let index: Index =

@@ -27,6 +27,10 @@ const CHUNK: usize = 16 * LANES;
 /// Below this size compacting costs more than it saves.
 const MIN_SHRINK: usize = 300;
 
+/// Share of the bound on rounding below which violations are not pursued. The bound takes every product for its largest possible size and all
+/// errors for of one sign; sums of hundreds of terms come out some twenty times better.
+const ROUNDED: f64 = 0.05;
+
 /// When to give up.
 #[derive(Clone, Copy)]
 struct Patience {
@@ -180,7 +184,7 @@ impl State {
     fn noise(&self) -> f64 {
         let largest = self.diagonal.iter().fold(0.0, |m: f64, d| m.max(*d));
         let sum: f64 = self.a.iter().zip(&self.diagonal).map(|(a, d)| a.abs() * d.max(0.0).sqrt()).sum();
-        0.5 * f64::EPSILON * largest.sqrt() * sum
+        ROUNDED * f64::EPSILON * largest.sqrt() * sum
     }
 
     /// Recomputes the slopes of variable i after it moved.
@@ -196,6 +200,9 @@ impl State {
         let n = self.a.len();
         let mut patience = n.max(1000);
         while !self.steps(rows, tolerance, patience, steps_left) {
+            if tolerance < self.noise() {
+                return;
+            }
             if n >= MIN_SHRINK {
                 let index = self.undecided();
                 if 10 * index.len() < 7 * n {

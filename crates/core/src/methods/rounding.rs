@@ -8,8 +8,19 @@
 
 use rayon::prelude::*;
 
-use super::evaluate::{Point, Problem, spread};
-use crate::{gram::GramSource, linalg::dot, machine::Task};
+use super::{
+    Prepared, TrainSpec,
+    evaluate::{Point, Problem, spread},
+    verify::multipliers,
+};
+use crate::{
+    Model, Result,
+    gram::{GramSource, Stack},
+    kernels::Indefinite,
+    linalg::dot,
+    machine::Task,
+    trace::{Status, relative_gap},
+};
 
 /// Half the distance from 1 to the next number: no operation is exact to less.
 const UNIT: f64 = 0.5 * f64::EPSILON;
@@ -25,6 +36,8 @@ pub struct Slack {
     pub upper: f64,
     /// Of A(a) − ½·support(s).
     pub lower: f64,
+    /// Of ½ aᵀK_θ a alone, which both contain.
+    pub form: f64,
 }
 
 impl Slack {
@@ -38,10 +51,15 @@ impl Slack {
             let again = again(problem.grams, &point.theta, &all);
             let again = part.rows.map_or_else(|| again.clone(), |rows| rows.iter().map(|&i| again[i]).collect());
             let own = Self::of_sums(&part.task, (&solution.a, &solution.f, solution.bias), &again);
-            sum = Self { upper: sum.upper + own.upper, lower: sum.lower + own.lower };
+            let (upper, lower) = (sum.upper + own.upper, sum.lower + own.lower);
+            sum = Self { upper, lower, form: sum.form + own.form };
         }
         // An objective is always stated; then nothing is proved of it.
-        if sum.upper.is_finite() && sum.lower.is_finite() { sum } else { Self { upper: 0.0, lower: f64::INFINITY } }
+        if sum.upper.is_finite() && sum.lower.is_finite() {
+            sum
+        } else {
+            Self { lower: f64::INFINITY, ..Self::default() }
+        }
     }
 
     /// Of one machine with multipliers a, decision values f and bias b, where [`again`] finds these values.
@@ -61,12 +79,47 @@ impl Slack {
         let dual: f64 = UNIT * (0..n).map(terms).sum::<f64>();
         // Multipliers that do not add up to 0 prove so much less, at the best b.
         let open = if task.intercept { bias.abs() * a.iter().sum::<f64>().abs() } else { 0.0 };
-        Self { upper: loss + form, lower: dual + form + open }
+        Self { upper: loss + form, lower: dual + form + open, form }
     }
 
     /// Upper and lower bound with their rounding.
     pub fn widen(self, upper: f64, lower: f64) -> (f64, f64) {
         (upper + self.upper, lower - self.lower)
+    }
+}
+
+impl Prepared {
+    /// The model with an objective that is at least that of its own predictions for the training rows. Centred kernels differ most: a model
+    /// adds kernel values as they are and a constant, where the fit has centred them first.
+    pub(super) fn held_to_predictions(&self, mut model: Model, stack: Stack<'_>, spec: &TrainSpec) -> Result<Model> {
+        let shifted = spec.indefinite == Indefinite::Shift;
+        if model.localized.is_some() || model.rules.is_some() || model.shared.is_some() || shifted {
+            return Ok(model);
+        }
+        let (fitting, decision) = (self.samples.fitting(spec)?, model.decision_precomputed(stack)?);
+        for (k, task) in self.samples.machines(spec)?.into_iter().enumerate() {
+            let machine = &mut model.machines[k];
+            let a = multipliers(machine, &self.samples.kept)?;
+            let rows = task.rows.unwrap_or_else(|| (0..a.len()).collect());
+            let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
+            let own_a = pick(&a);
+            let own_f = pick(&times(&self.grams, &machine.weights, &a));
+            let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
+            let second = pick(&again(&self.grams, &machine.weights, &a));
+            let slack = Slack::of_sums(&fitted, (&own_a, &own_f, machine.intercept), &second);
+            let half = 0.5 * dot(&own_a, &own_f) + slack.form;
+            let f: Vec<f64> = rows.iter().map(|&i| decision[(self.samples.kept[i], k)]).collect();
+            let own = fitting.loss().total(&task.y, &f, 0.0, &task.cost) + half;
+            let c = &mut machine.certificate;
+            if c.dual.is_nan() || own <= c.primal {
+                continue;
+            }
+            (c.primal, c.gap) = (own, relative_gap(own, c.dual));
+            if c.status == Status::Optimal && c.gap > spec.tol {
+                c.status = Status::MaxIterations;
+            }
+        }
+        Ok(model)
     }
 }
 

@@ -46,7 +46,9 @@ pub fn train_precomputed(
     observer: &mut dyn Observer,
 ) -> Result<Model> {
     let spec = &search::choose(Source::Ready(stack), target, sample_weight, spec, observer)?;
-    Prepared::from_stack(stack, target, sample_weight, spec)?.fit(spec, observer)
+    let prepared = Prepared::from_stack(stack, target, sample_weight, spec)?;
+    let model = prepared.fit(spec, observer)?;
+    prepared.held_to_predictions(model, stack, spec)
 }
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.

@@ -90,10 +90,8 @@ impl Case {
             (y[0], y[1]) = (1.0, -1.0);
         }
         let labels = y.iter().map(|y| usize::from(*y > 0.0)).collect();
-        let target = match classes {
-            true => Target::Classes { names: vec!["a".into(), "b".into()], labels },
-            false => Target::Values(y.clone()),
-        };
+        let names = vec!["a".into(), "b".into()];
+        let target = if classes { Target::Classes { names, labels } } else { Target::Values(y.clone()) };
         let (name, loss): (LossName, Box<dyn Loss>) = match (classes, pick(&mut rng, 5)) {
             (true, 0 | 4) => (LossName::Hinge, Box::new(Hinge)),
             (true, 1) => (LossName::SquaredHinge, Box::new(SquaredHinge)),

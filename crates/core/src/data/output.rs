@@ -235,7 +235,8 @@ fn remove_leftovers(target: &Path) {
     let prefix = prefix(target);
     for entry in fs::read_dir(folder_of(target)).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|n| n.starts_with(&prefix) && n.ends_with(".tmp"));
+        let ours =
+            name.to_str().and_then(|n| n.strip_prefix(&prefix)).is_some_and(|rest| rest.strip_suffix(".tmp").is_some());
         if !ours || !entry.file_type().is_ok_and(|t| t.is_file()) {
             continue;
         }

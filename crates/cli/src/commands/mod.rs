@@ -68,6 +68,12 @@ fn with_named_files(bank: Option<&str>, given: &[(String, PathBuf)]) -> Result<V
     let named = bank.map_or_else(|| Ok(Vec::new()), language::precomputed)?;
     let mut grams = given.to_vec();
     for name in named {
+        // `grams.npz.2` is the second kernel of a stack.
+        let stack = name.rsplit_once('.').filter(|(_, k)| !k.is_empty() && k.bytes().all(|b| b.is_ascii_digit()));
+        let name = match stack {
+            Some((stack, _)) if !Path::new(&name).is_file() => stack.to_string(),
+            _ => name,
+        };
         if Path::new(&name).is_file() && !grams.iter().any(|(known, _)| *known == name) {
             grams.push((name.clone(), name.into()));
         }

@@ -218,6 +218,7 @@ impl Plan {
         let table = super::read_within(&self.data, self.rows, &self.gram, self.spec.memory)?;
         let key = super::target_key(self.target.as_deref(), &table)?;
         let target = table.target(key, self.hint)?;
+        super::check_epsilon(self.spec.epsilon, &target)?;
         let mut exclude: Vec<&str> = self.exclude.iter().map(String::as_str).collect();
         exclude.push(key);
         exclude.extend(self.weight_column.as_deref());

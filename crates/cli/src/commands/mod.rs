@@ -118,6 +118,16 @@ fn answers(table: &Table, model: &Model, key: &str) -> Result<Target> {
     scores::in_model_classes(table.target(key, hint)?, model, key)
 }
 
+/// Refuses the half-width of a tube for classes, whose losses have none.
+fn check_epsilon(epsilon: Option<f64>, target: &Target) -> Result<()> {
+    match (epsilon, target) {
+        (Some(epsilon), Target::Classes { .. }) => {
+            Err(Error::param("epsilon", "left out for classes, whose losses have no tube", epsilon))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The weight of each row, where a column holds it.
 fn weights(table: &Table, key: Option<&str>) -> Result<Option<Vec<f64>>> {
     key.map(|key| match table.column(key)? {

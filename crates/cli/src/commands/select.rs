@@ -41,6 +41,7 @@ pub fn load(args: &DataArgs, bank: &BankArgs, seed: u64) -> Result<Loaded> {
     let table = super::read(&args.data, args.rows, &grams)?;
     let key = super::target_key(args.target.as_deref(), &table)?;
     let target = table.target(key, args.task)?;
+    super::check_epsilon(bank.epsilon, &target)?;
     let mut exclude: Vec<&str> = args.exclude.iter().map(String::as_str).collect();
     exclude.push(key);
     exclude.extend(args.weight_column.as_deref());

@@ -72,11 +72,8 @@ impl Samples {
     }
 
     pub fn fitting(&self, spec: &TrainSpec) -> Result<Fitting> {
-        match (&self.target, spec.epsilon) {
-            (Target::Classes { .. }, Some(epsilon)) => {
-                Err(Error::param("epsilon", "left out for classes, whose losses have no tube", epsilon))
-            }
-            (Target::Classes { .. }, None) => match spec.loss.unwrap_or(LossName::Hinge) {
+        match &self.target {
+            Target::Classes { .. } => match spec.loss.unwrap_or(LossName::Hinge) {
                 LossName::Hinge => Ok(Fitting::Hinge(Hinge)),
                 LossName::SquaredHinge => Ok(Fitting::SquaredHinge(SquaredHinge)),
                 LossName::Logistic => Ok(Fitting::Logistic(Logistic)),
@@ -87,7 +84,7 @@ impl Samples {
                     "epsilon_insensitive",
                 )),
             },
-            (Target::Values(y), _) => match spec.loss.unwrap_or(LossName::EpsilonInsensitive) {
+            Target::Values(y) => match spec.loss.unwrap_or(LossName::EpsilonInsensitive) {
                 LossName::EpsilonInsensitive => {
                     let epsilon = spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y));
                     Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?))

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,4 +182,4 @@ def write_page(comparison: str, path: str | os.PathLike[str], facts: list[tuple[
     """The HTML page of a comparison."""
     title, command = "mercer: methods compared", "mercer.compare(X, y, ...)"
     page = _mercer.comparison_page(comparison, title=title, command=command, data=facts)
-    Path(path).write_text(page, encoding="utf-8")
+    _mercer.write_file(path, page)

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::select_args::{CompareArgs, ReportArgs, ReproduceArgs, TuneArgs};
 use crate::values::{
-    Setting, bytes, class_weight, count_or_auto, evenness, exponent, named, named_file, positive, price, setting, span,
-    task, threads,
+    Setting, bytes, class_weight, count_or_auto, evenness, exponent, named, named_file, number, positive, price,
+    setting, span, task, threads,
 };
 
 const EXIT_CODES: &str = "\
@@ -108,17 +108,17 @@ pub struct FitArgs {
     pub method: String,
     /// Price of the sum of losses; `auto`: by cross-validation on the training rows; `scale`: 1, or for `--normalize trace` the number of
     /// training rows [default: 1; smkl: scale]
-    #[arg(short = 'C', long = "cost", value_name = "C", value_parser = price, help_heading = "Method")]
+    #[arg(short = 'C', long = "cost", value_name = "C", value_parser = price, allow_negative_numbers = true, help_heading = "Method")]
     pub c: Option<Setting>,
     /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]; clmkl, hlmkl: the same in each region
-    #[arg(long, value_parser = setting, help_heading = "Method")]
+    #[arg(long, value_parser = setting, allow_negative_numbers = true, help_heading = "Method")]
     pub v: Option<Setting>,
     /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT", help_heading = "Method")]
     pub kernels: Option<String>,
     /// lp [default: 4/3], clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
     /// glmkl: norm of a group's weights [default: 4]; vcmkl: of each rule's kernel weights [default: none are learned]
-    #[arg(long, value_parser = exponent, help_heading = "Method")]
+    #[arg(long, value_parser = exponent, allow_negative_numbers = true, help_heading = "Method")]
     pub p: Option<Value>,
     /// gmkl, lp: road to the optimum, `reduced_gradient` and `silp` for p = 1 [default: auto]; vcmkl: how rules are found
     /// [default: ccp]
@@ -129,19 +129,19 @@ pub struct FitArgs {
     #[arg(long, value_name = "TERMS", help_heading = "Method")]
     pub penalty: Option<String>,
     /// smkl: inside the logarithm [default: 0.0001]
-    #[arg(long, help_heading = "Method")]
+    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Method")]
     pub eps: Option<f64>,
     /// vcmkl: number of rules, or `auto` to choose it by cross-validation [default: 3]
     #[arg(long = "rules", value_parser = count_or_auto, value_name = "N", help_heading = "Method")]
     pub n_rules: Option<Value>,
     /// vcmkl: reward of each rule's margin, one for all or one per rule [default: none, margins are fixed]
-    #[arg(long, value_delimiter = ',', value_name = "A,B", help_heading = "Method")]
+    #[arg(long, value_delimiter = ',', value_parser = number, allow_negative_numbers = true, value_name = "A,B", help_heading = "Method")]
     pub nu: Option<Vec<f64>>,
     /// vcmkl: share of the price for errors on the consensus class [default: both classes weigh the same]
-    #[arg(long, help_heading = "Method")]
+    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Method")]
     pub gamma: Option<f64>,
     /// vcmkl: cost of a false positive over that of a false negative [default: 1]
-    #[arg(long, help_heading = "Method")]
+    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Method")]
     pub cost_ratio: Option<f64>,
     /// vcmkl with `pddp`: down the learning objective, or as the paper prints it [default: opt1]
     #[arg(long, help_heading = "Method", value_parser = named::<Value>(&["opt1", "as_printed"]))]
@@ -196,13 +196,13 @@ pub struct FitArgs {
     #[arg(long, default_value = "none", value_parser = named::<GroupBy>(&["none", "scope"]), help_heading = "Method")]
     pub group_by: GroupBy,
     /// A positive number per kernel: the larger, the dearer
-    #[arg(long, value_delimiter = ',', value_name = "A,B", help_heading = "Method")]
+    #[arg(long, value_delimiter = ',', value_parser = number, allow_negative_numbers = true, value_name = "A,B", help_heading = "Method")]
     pub penalties: Option<Vec<f64>>,
     /// No constant term
     #[arg(long, help_heading = "Method")]
     pub no_intercept: bool,
     /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
-    #[arg(long, help_heading = "Method")]
+    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Method")]
     pub epsilon: Option<f64>,
     /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to deviation 1
     #[arg(long, help_heading = "Method")]
@@ -229,7 +229,7 @@ pub struct FitArgs {
     pub class_weight: Option<ClassWeight>,
 
     /// Relative duality gap to reach
-    #[arg(long, default_value_t = TrainSpec::default().tol, help_heading = "Effort")]
+    #[arg(long, default_value_t = TrainSpec::default().tol, value_parser = number, allow_negative_numbers = true, help_heading = "Effort")]
     pub tol: f64,
     /// Outer iterations at most
     #[arg(long, default_value_t = TrainSpec::default().max_iter, value_name = "N", help_heading = "Effort")]
@@ -336,7 +336,7 @@ pub struct GramArgs {
     /// Kernels, in the kernel language [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT")]
     pub kernels: Option<String>,
-    /// Where the values go: an npz archive with `grams` (rows, columns, kernels) and `names`
+    /// Where the values go: .npz, an archive with `grams` (rows, columns, kernels) and `names`; .npy, the stack alone; .csv, one kernel
     #[arg(long, short, default_value = "grams.npz", value_name = "FILE")]
     pub output: PathBuf,
     /// Values against these training rows instead of the rows themselves
@@ -413,17 +413,16 @@ pub struct KernelsArgs {
     #[arg(long, value_name = "TEXT", conflicts_with = "data")]
     pub check: Option<String>,
     /// Data in any format that `fit` reads: show how each kernel aligns with the target, its trace, rank and conditioning
-    #[arg(requires = "target")]
     pub data: Option<PathBuf>,
-    /// Column to predict: its name, or its number (1 is the first, -1 the last)
+    /// Column to predict: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true, requires = "data")]
     pub target: Option<String>,
     /// What the target is; `auto`: classes for text and for 2 to 10 distinct integers, else numbers
     #[arg(long, default_value = "auto", value_parser = task())]
     pub task: TaskHint,
-    /// Kernels, in the kernel language
-    #[arg(long, short, default_value = "auto", value_name = "TEXT")]
-    pub kernels: String,
+    /// Kernels, in the kernel language [default: what the data name, else auto]
+    #[arg(long, short, value_name = "TEXT")]
+    pub kernels: Option<String>,
     /// Use these columns only
     #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true, conflicts_with = "exclude")]
     pub columns: Option<Vec<String>>,

@@ -24,6 +24,8 @@ pub enum Exit {
     NotConverged,
     /// `verify`, and the certificate does not hold.
     NotVerified,
+    /// `compare`, and every run failed.
+    Failed,
     /// Stopped by Ctrl-C; the best model or all finished runs were saved.
     Interrupted,
 }
@@ -33,6 +35,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Done => 0,
             Exit::NotConverged | Exit::NotVerified => 1,
+            Exit::Failed => 2,
             Exit::Interrupted => 130,
         })
     }

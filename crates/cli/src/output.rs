@@ -1,16 +1,33 @@
 //! Where words go: standard output, standard error, files.
 
 use std::{
-    fs::{self, File},
-    io::{ErrorKind, Write as _, stderr, stdout},
+    borrow::Cow,
+    io::{ErrorKind, IsTerminal as _, Write as _, stderr, stdout},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
-use mercer::{Error, Result};
+use mercer::{Error, Result, data::output};
 use serde::Serialize;
 
-/// Writes to standard output. A reader that has gone away (`mercer … | head`) is no error.
+/// Is standard output where a result goes that was to be a file? Words then go to standard error.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Words to standard output. A reader that has gone away (`mercer … | head`) is no error.
 pub fn print(text: &str) -> Result<()> {
+    if TAKEN.load(Ordering::Relaxed) {
+        let _ = stderr().lock().write_all(harmless(text).as_bytes());
+        return Ok(());
+    }
+    send(&harmless(text))
+}
+
+/// Data to standard output: as they are, unless a terminal would act on them.
+pub fn data(text: &str) -> Result<()> {
+    if stdout().is_terminal() { print(text) } else { send(text) }
+}
+
+fn send(text: &str) -> Result<()> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::file(Path::new("standard output"), e)),
@@ -26,36 +43,29 @@ pub fn json(value: &impl Serialize) -> Result<()> {
 
 /// A line on standard error; nobody is left to tell when that fails.
 pub fn note(text: &str) {
-    let _ = writeln!(stderr().lock(), "{text}");
+    let _ = writeln!(stderr().lock(), "{}", harmless(text));
 }
 
-/// Writes to a temporary file beside `path`, syncs and renames: readers see the old file or the whole new one.
+/// Control characters as text: a name in a stranger's file shall not move the cursor.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if acts(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Writes a file: readers see the old one or the whole new one (see [`output`]).
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    check_writable(path)?;
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        Error::file(path, e)
-    })
+    output::write(path, bytes)
 }
 
-/// Refuses, before any work is done, a path that cannot become a file.
-pub fn check_writable(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.file_name().is_none() || path.is_dir() {
-        return Err(Error::file(path, "is a folder, and a file is to be written there"));
-    }
-    if !folder.is_dir() {
-        return Err(Error::file(path, format!("the folder `{}` does not exist", folder.display())));
-    }
+/// Refuses, before any work is done, outputs that cannot be written, that are one file, or that are an input.
+pub fn check(outputs: &[(&str, Option<&Path>)], inputs: &[&Path]) -> Result<()> {
+    let given: Vec<(&str, &Path)> = outputs.iter().filter_map(|(option, path)| Some((*option, (*path)?))).collect();
+    output::check(&given, inputs)?;
+    TAKEN.fetch_or(given.iter().any(|(_, path)| output::is_standard_output(path)), Ordering::Relaxed);
     Ok(())
 }
 
@@ -68,4 +78,15 @@ pub fn command_line() -> String {
     };
     let program = Some("mercer".to_string());
     program.into_iter().chain(std::env::args_os().skip(1).map(quote)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_shown_as_text() {
+        assert_eq!(harmless("a\u{1b}[31mb\tc\n"), "a\\u{1b}[31mb\tc\n");
+        assert!(matches!(harmless("äöü – plain\n"), Cow::Borrowed(_)));
+    }
 }

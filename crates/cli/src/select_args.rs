@@ -11,7 +11,7 @@ use mercer::{
     model::Scheme,
 };
 
-use crate::values::{bytes, class_weight, named, named_file, positive, span, task, threads};
+use crate::values::{bytes, class_weight, named, named_file, number, positive, span, task, threads};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 2 error; 130 interrupted, every finished run kept: the same command goes on where this one stopped.";
@@ -75,7 +75,7 @@ pub struct BankArgs {
         &["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared"]))]
     pub loss: Option<LossName>,
     /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
-    #[arg(long, help_heading = "Fits")]
+    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Fits")]
     pub epsilon: Option<f64>,
     /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to deviation 1 on the training rows
     #[arg(long, help_heading = "Fits")]
@@ -90,7 +90,7 @@ pub struct BankArgs {
     #[arg(long, value_parser = class_weight, value_name = "WEIGHTS", allow_hyphen_values = true, help_heading = "Fits")]
     pub class_weight: Option<ClassWeight>,
     /// Relative duality gap to reach
-    #[arg(long, default_value_t = TrainSpec::default().tol, help_heading = "Fits")]
+    #[arg(long, default_value_t = TrainSpec::default().tol, value_parser = number, allow_negative_numbers = true, help_heading = "Fits")]
     pub tol: f64,
     /// Outer iterations at most
     #[arg(long, default_value_t = TrainSpec::default().max_iter, value_name = "N", help_heading = "Fits")]

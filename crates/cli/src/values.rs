@@ -41,7 +41,7 @@ impl Setting {
 pub fn setting(text: &str) -> Result<Setting, String> {
     match text {
         "auto" => Ok(Setting::Auto),
-        _ => text.parse().map(Setting::Given).map_err(|_| "expected a number or auto".into()),
+        _ => number(text).map(Setting::Given).map_err(|e| e + " or auto"),
     }
 }
 
@@ -51,6 +51,11 @@ pub fn price(text: &str) -> Result<Setting, String> {
         "scale" => Ok(Setting::Scale),
         _ => setting(text).map_err(|_| "expected a number, auto or scale".into()),
     }
+}
+
+/// A finite number.
+pub fn number(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| "expected a number".into())
 }
 
 /// A number or `inf`, as a request states it: JSON has no infinity.

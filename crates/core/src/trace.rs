@@ -105,9 +105,31 @@ pub(crate) mod nan_as_null {
     }
 }
 
-/// (upper − lower) / max(|upper|, |lower|, 1e-12·scale), where `scale` is C Σ loss at the best constant predictor:
-/// relative also where objectives are near zero or negative.
-pub fn relative_gap(upper: f64, lower: f64, scale: f64) -> f64 {
-    let size = upper.abs().max(lower.abs()).max(1e-12 * scale).max(f64::MIN_POSITIVE);
-    ((upper - lower) / size).max(0.0)
+/// (upper − lower) / max(|upper|, |lower|); 0 where they meet, infinite where they are not finite. Both are to be bounds with rounding counted
+/// in: no part of the difference is forgiven.
+pub fn relative_gap(upper: f64, lower: f64) -> f64 {
+    let (open, size) = (upper - lower, upper.abs().max(lower.abs()));
+    match (open.is_finite(), open > 0.0) {
+        (false, _) => f64::INFINITY,
+        (true, false) => 0.0,
+        // Relative to the smaller of two subnormal numbers everything is large.
+        (true, true) => open / size.max(f64::MIN_POSITIVE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_relative_to_the_bounds_alone() {
+        let about = |got: f64, want: f64| assert!((got - want).abs() < 1e-12, "{got} {want}");
+        about(relative_gap(1000.0, 750.0), 0.25);
+        about(relative_gap(-1.0, -2.0), 0.5);
+        assert_eq!([relative_gap(1.0, 1.0), relative_gap(0.0, 0.0), relative_gap(1.0, 1.5)], [0.0; 3]);
+        assert_eq!(
+            [relative_gap(f64::NAN, 0.0), relative_gap(f64::INFINITY, 0.0), relative_gap(1.0, f64::NAN)],
+            [f64::INFINITY; 3]
+        );
+    }
 }

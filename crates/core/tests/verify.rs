@@ -10,7 +10,7 @@ use mercer::{
         vcmkl::{Nu, RuleCount, RuleSolver, VcmklSpec},
         verify,
     },
-    model::Scheme,
+    model::{Scheme, Task},
     trace::{Silent, Status},
 };
 
@@ -253,4 +253,59 @@ fn a_certificate_that_does_not_hold_is_found_out() {
     assert!(told(&|m| m.machines[0].intercept += 0.1).contains("decision functions"));
     assert!(told(&|m| m.machines[0].certificate.primal *= 0.999).contains("is stated"));
     assert!(told(&|m| m.machines[0].certificate.dual *= 1.1).contains("stated lower bound"));
+}
+
+#[test]
+fn what_changes_predictions_or_contradicts_itself_is_found() {
+    let (x, y) = three_classes(60);
+    let model = fit(&x, &y, None, &gmkl());
+    let finds = |change: &dyn Fn(&mut Model), word: &str| {
+        let mut changed = model.clone();
+        change(&mut changed);
+        let found = verify(&changed, &x, &y, None).unwrap();
+        assert!(!found.agrees && found.findings.iter().any(|f| f.contains(word)), "{word}: {found:?}");
+    };
+    finds(
+        &|m| {
+            let Task::Classification { scheme, .. } = &mut m.task else { return };
+            *scheme = Scheme::OneVsOne;
+        },
+        "one_vs_one",
+    );
+    finds(&|m| m.machines[1].certificate.gap = 0.0, "the stated bounds prove");
+    finds(&|m| m.machines[1].certificate.gap = 0.5, "`optimal` is stated");
+    finds(&|m| m.machines[0].dual_coef[0] = f64::NAN, "outside its bounds");
+}
+
+/// The bytes of a model with the first number of a tensor replaced, and a checksum that fits.
+fn with_number(model: &Model, tensor: &str, value: f64) -> Vec<u8> {
+    let mut bytes = model.to_bytes().unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    let at = 8 + length + header[tensor]["data_offsets"][0].as_u64().unwrap() as usize;
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    let key = b"\"crc32\":\"";
+    let digits = bytes.windows(key.len()).position(|w| w == key).unwrap() + key.len();
+    bytes[digits..digits + 8].copy_from_slice(b"00000000");
+    let sum = format!("{:08x}", crc32fast::hash(&bytes));
+    bytes[digits..digits + 8].copy_from_slice(sum.as_bytes());
+    bytes
+}
+
+#[test]
+fn models_with_numbers_that_are_none_are_refused() {
+    let (x, y) = synthetic::toy1(40, 3);
+    let model = fit(&x, &y, None, &gmkl());
+    for tensor in ["rows", "weights.0", "dual_coef.0", "term_coef.0"] {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let told = Model::from_bytes(&with_number(&model, tensor, value)).unwrap_err().to_string();
+            assert!(told.contains(&format!("`{tensor}`")) && told.contains(&value.to_string()), "{told}");
+        }
+        Model::from_bytes(&with_number(&model, tensor, 0.5)).unwrap();
+    }
+    // Numbers that are, and whose products are not.
+    let huge = Model::from_bytes(&with_number(&model, "term_coef.0", 1e308)).unwrap();
+    let far = Dataset::new(Matrix::new(1, 20, vec![1e200; 20]).unwrap(), vec![]).unwrap();
+    let told = huge.predict(&far).unwrap_err().to_string();
+    assert!(told.contains("row 1"), "{told}");
 }

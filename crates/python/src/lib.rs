@@ -30,7 +30,7 @@ mod _mercer {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::{methods, parse_kernels, version};
+    use crate::{methods, parse_kernels, version, write_file};
 }
 
 /// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
@@ -47,6 +47,12 @@ fn methods() -> PyResult<String> {
         Ok(serde_json::json!({ "info": info, "defaults": defaults }))
     });
     Ok(serde_json::Value::from(all.collect::<PyResult<Vec<_>>>()?).to_string())
+}
+
+/// Writes a text as a file: readers see the old file or the whole new one.
+#[pyfunction]
+fn write_file(path: std::path::PathBuf, text: &str) -> PyResult<()> {
+    mercer::data::output::write(&path, text.as_bytes()).map_err(error::to_py)
 }
 
 /// Version of the native library.

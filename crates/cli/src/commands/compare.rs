@@ -14,7 +14,7 @@ use super::select;
 use crate::{Exit, output, select_args::CompareArgs};
 
 pub fn run(args: &CompareArgs) -> Result<Exit> {
-    args.work.report.as_deref().map_or(Ok(()), output::check_writable)?;
+    select::check(&args.work, None, &args.data, &args.bank)?;
     let loaded = select::load(&args.data, &args.bank, args.work.seed)?;
     let plain = match args.folds {
         Some(folds) => Splitting::Folds { folds, repeats: args.repeats },
@@ -54,7 +54,18 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     } else if let Some(found) = &page.comparison {
         output::print(&words(found, args))?;
     }
-    Ok(Exit::Done)
+    let runs = page.comparison.as_ref().map_or(&[][..], |found| &found.runs);
+    let reason = runs.first().and_then(|run| run.error.as_deref());
+    Ok(match reason.filter(|_| runs.iter().all(|run| run.error.is_some())) {
+        None => Exit::Done,
+        Some(reason) => {
+            output::note(&format!(
+                "error: every run failed, so that there is nothing to compare; the first ({}): {reason}",
+                runs[0].method
+            ));
+            Exit::Failed
+        }
+    })
 }
 
 fn words(c: &Comparison, args: &CompareArgs) -> String {

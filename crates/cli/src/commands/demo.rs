@@ -32,7 +32,7 @@ struct Fitted {
 }
 
 pub fn run(args: &DemoArgs) -> Result<Exit> {
-    output::check_writable(&args.out)?;
+    output::check(&[("--out", Some(&args.out))], &[])?;
     let (data, target) = synthetic::toy1(ROWS, args.seed);
     let (train, test) = split::stratified_split(&target, 0.5, args.seed)?;
     let learn = (data.select(&train), target.select(&train));

@@ -1,11 +1,10 @@
 //! `mercer fit`: from a table to a model file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mercer::{
     Error, Model, Result, TrainSpec,
     data::{Dataset, Span, Target, csv::TaskHint, steps::Steps},
-    kernels::language,
     linalg::threads,
     methods::{Approx, Choices, GroupBy, MethodSpec, Prepared, Source},
     metrics::Metric,
@@ -66,9 +65,9 @@ impl TryFrom<FitArgs> for Plan {
     type Error = Error;
 
     fn try_from(args: FitArgs) -> Result<Self> {
-        output::check_writable(&args.output)?;
-        args.report.as_deref().map_or(Ok(()), output::check_writable)?;
-        args.kernels.as_deref().map_or(Ok(()), |k| language::parse(k).map(|_| ()))?;
+        let gram = super::with_named_files(args.kernels.as_deref(), &args.gram)?;
+        let outputs = [("--output", Some(args.output.as_path())), ("--report", args.report.as_deref())];
+        output::check(&outputs, &super::inputs(&args.data, &gram))?;
         let own = TrainSpec::for_method(method(&args)?);
         let spec = TrainSpec {
             choose: choices(&args, own.choose),
@@ -106,7 +105,7 @@ impl TryFrom<FitArgs> for Plan {
             columns: args.columns,
             exclude: args.exclude,
             weight_column: args.weight_column,
-            gram: args.gram,
+            gram,
             spec,
             threads: args.threads,
             time_limit: args.time_limit,
@@ -218,17 +217,10 @@ impl Plan {
     }
 
     fn load(&self) -> Result<Loaded> {
-        // A file named in the bank is read as a view of that name.
-        let named = self.kernels.as_deref().map_or_else(|| Ok(Vec::new()), language::precomputed)?;
-        let mut grams = self.gram.clone();
-        for name in named {
-            if Path::new(&name).is_file() && !grams.iter().any(|(known, _)| *known == name) {
-                grams.push((name.clone(), name.into()));
-            }
-        }
-        let table = super::read_within(&self.data, self.rows, &grams, self.spec.memory)?;
+        let table = super::read_within(&self.data, self.rows, &self.gram, self.spec.memory)?;
         let key = super::target_key(self.target.as_deref(), &table)?;
         let target = table.target(key, self.hint)?;
+        super::check_epsilon(self.spec.epsilon, &target)?;
         let mut exclude: Vec<&str> = self.exclude.iter().map(String::as_str).collect();
         exclude.push(key);
         exclude.extend(self.weight_column.as_deref());

@@ -1,12 +1,12 @@
 //! `mercer gram`: kernel values as a file.
 
-use std::io::Cursor;
+use std::{io::Cursor, path::Path};
 
 use mercer::{
     Error, Result,
     data::{
         Dataset,
-        array::{Array, Values, write_npz},
+        array::{Array, Values, write_npy, write_npz},
         csv::Table,
     },
     gram::{Budget, gram_block, human_bytes},
@@ -18,7 +18,9 @@ use serde_json::json;
 use crate::{Exit, args::GramArgs, output};
 
 pub fn run(args: &GramArgs) -> Result<Exit> {
-    output::check_writable(&args.output)?;
+    let inputs: Vec<&Path> = std::iter::once(args.data.as_path()).chain(args.train.as_deref()).collect();
+    output::check(&[("--output", Some(&args.output))], &inputs)?;
+    let form = Form::of(&args.output)?;
     let table = super::read(&args.data, args.rows, &[])?;
     let train = args.train.as_deref().map(|path| super::read(path, None, &[])).transpose()?;
     let base_table = train.as_ref().unwrap_or(&table);
@@ -31,6 +33,7 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
         base = base.with_numbers(standardizer.apply(base.features())?)?;
     }
     let kernels = bank.resolve(&base)?;
+    form.check(kernels.len(), &args.output)?;
     let shape = vec![rows.len(), base.len(), kernels.len()];
     let cells: usize = shape.iter().product();
     // Once by kernel, once with the kernels interleaved, once as bytes of the file.
@@ -43,11 +46,7 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
     }
     drop(blocks);
     let names: Vec<String> = kernels.into_iter().map(|k| k.name).collect();
-    let grams = Array { shape: shape.clone(), values: Values::Numbers(values) };
-    let labels = Array { shape: vec![names.len()], values: Values::Texts(names.clone()) };
-    let mut file = Cursor::new(Vec::new());
-    write_npz(&mut file, [("grams", &grams), ("names", &labels)]).map_err(|e| Error::file(&args.output, e))?;
-    let bytes = file.into_inner();
+    let bytes = form.bytes(&shape, values, &names, &args.output)?;
     output::write_file(&args.output, &bytes)?;
     if args.run.json {
         output::json(&json!({ "output": args.output.display().to_string(), "shape": shape, "names": names }))?;
@@ -62,6 +61,67 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
         ))?;
     }
     Ok(Exit::Done)
+}
+
+/// What the name of the output asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The stack and the names of its kernels.
+    Npz,
+    /// The stack alone.
+    Npy,
+    /// One matrix as text.
+    Csv,
+}
+
+impl Form {
+    fn of(path: &Path) -> Result<Self> {
+        // A pipe has no name that could tell.
+        if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+            return Ok(Self::Npz);
+        }
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        match extension.as_str() {
+            "npz" => Ok(Self::Npz),
+            "npy" => Ok(Self::Npy),
+            "csv" => Ok(Self::Csv),
+            _ => {
+                let known = "the name of the output must end in .npz (the stack and the kernels' names), .npy (the stack) or .csv (one kernel)";
+                Err(Error::file(path, known))
+            }
+        }
+    }
+
+    /// Refuses more kernels than fit into the file.
+    fn check(self, kernels: usize, path: &Path) -> Result<()> {
+        if self != Self::Csv || kernels <= 1 {
+            return Ok(());
+        }
+        let problem = format!("a csv file holds one matrix, and these are {kernels}; end the name in .npz or .npy");
+        Err(Error::file(path, problem))
+    }
+
+    fn bytes(self, shape: &[usize], values: Vec<f64>, names: &[String], path: &Path) -> Result<Vec<u8>> {
+        let failed = |e: std::io::Error| Error::file(path, e);
+        match self {
+            Self::Npz => {
+                let grams = Array { shape: shape.to_vec(), values: Values::Numbers(values) };
+                let labels = Array { shape: vec![names.len()], values: Values::Texts(names.to_vec()) };
+                let mut file = Cursor::new(Vec::new());
+                write_npz(&mut file, [("grams", &grams), ("names", &labels)]).map_err(failed)?;
+                Ok(file.into_inner())
+            }
+            Self::Npy => {
+                let mut bytes = Vec::new();
+                write_npy(&mut bytes, shape, &values).map_err(failed)?;
+                Ok(bytes)
+            }
+            Self::Csv => {
+                let line = |row: &[f64]| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
+                Ok(values.chunks(shape[1].max(1)).map(line).collect::<String>().into_bytes())
+            }
+        }
+    }
 }
 
 fn features(table: &Table, args: &GramArgs) -> Result<Dataset> {

@@ -8,7 +8,7 @@ use mercer::{
 use crate::{Exit, args::InspectArgs, describe, output};
 
 pub fn run(args: &InspectArgs) -> Result<Exit> {
-    args.report.as_deref().map_or(Ok(()), output::check_writable)?;
+    output::check(&[("--report", args.report.as_deref())], &[&args.model])?;
     let model = Model::load(&args.model)?;
     if let Some(path) = &args.report {
         output::write_file(path, report::html(&page(args, &model)).as_bytes())?;

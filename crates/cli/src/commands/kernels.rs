@@ -65,23 +65,21 @@ Banks with a name
 ";
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
-    if let (Some(path), Some(target)) = (&args.data, &args.target) {
-        args.report.as_deref().map_or(Ok(()), output::check_writable)?;
-        language::parse(&args.kernels)?;
-        let rows = super::read(path, None, &[])?;
+    if let Some(path) = &args.data {
+        let grams = super::with_named_files(args.kernels.as_deref(), &[])?;
+        output::check(&[("--report", args.report.as_deref())], &super::inputs(path, &grams))?;
+        let rows = super::read(path, None, &grams)?;
+        let target = super::target_key(args.target.as_deref(), &rows)?;
         let y = rows.target(target, args.task)?;
-        let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain([target.as_str()]).collect();
+        let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain([target]).collect();
+        let kernels = args.kernels.as_deref().or(rows.kernels()).unwrap_or("auto").to_string();
         let only: Option<Vec<&str>> = args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
         let data = rows.dataset(&exclude, only.as_deref())?;
-        let spec = TrainSpec {
-            kernels: args.kernels.clone(),
-            normalize: args.normalize,
-            standardize: !args.no_standardize,
-            ..TrainSpec::default()
-        };
+        let spec =
+            TrainSpec { kernels, normalize: args.normalize, standardize: !args.no_standardize, ..TrainSpec::default() };
         let found = threads::install(args.run.threads, || diagnose(&data, &y, &spec))?;
         if let Some(to) = &args.report {
-            output::write_file(to, report::html(&page(args, &found)).as_bytes())?;
+            output::write_file(to, report::html(&page(args, (target, &spec.kernels), &found)).as_bytes())?;
         }
         if args.run.json {
             output::json(&json!(found))?;
@@ -143,7 +141,7 @@ fn words(found: &Diagnosis, all: bool) -> String {
     out
 }
 
-fn page(args: &KernelsArgs, found: &Diagnosis) -> ReportData {
+fn page(args: &KernelsArgs, (target, kernels): (&str, &str), found: &Diagnosis) -> ReportData {
     let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map_or_else(String::new, |p| p.display().to_string());
     ReportData {
         title: format!("mercer: kernels on {}", shown(&args.data)),
@@ -152,8 +150,8 @@ fn page(args: &KernelsArgs, found: &Diagnosis) -> ReportData {
         data: vec![
             ("file".into(), shown(&args.data)),
             ("rows".into(), found.n_samples.to_string()),
-            ("target".into(), args.target.clone().unwrap_or_default()),
-            ("kernels".into(), args.kernels.clone()),
+            ("target".into(), target.into()),
+            ("kernels".into(), kernels.into()),
         ],
         alignment: Some(AlignmentPanel::new(found)),
         warnings: found.warnings.clone(),

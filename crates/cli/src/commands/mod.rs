@@ -23,6 +23,7 @@ use mercer::{
         self, Dataset, Span, Target,
         csv::{Column, Table, TaskHint},
     },
+    kernels::language,
     model::{Input, Task},
 };
 
@@ -62,10 +63,37 @@ fn read_within(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)], mem
     Ok(table)
 }
 
+/// The files of kernel values that were given, and those that a bank names: each is read as a view of its name.
+fn with_named_files(bank: Option<&str>, given: &[(String, PathBuf)]) -> Result<Vec<(String, PathBuf)>> {
+    let named = bank.map_or_else(|| Ok(Vec::new()), language::precomputed)?;
+    let mut grams = given.to_vec();
+    for name in named {
+        // `grams.npz.2` is the second kernel of a stack.
+        let stack = name.rsplit_once('.').filter(|(_, k)| !k.is_empty() && k.bytes().all(|b| b.is_ascii_digit()));
+        let name = match stack {
+            Some((stack, _)) if !Path::new(&name).is_file() => stack.to_string(),
+            _ => name,
+        };
+        if Path::new(&name).is_file() && !grams.iter().any(|(known, _)| *known == name) {
+            grams.push((name.clone(), name.into()));
+        }
+    }
+    Ok(grams)
+}
+
+/// Everything that a command reads.
+fn inputs<'a>(data: &'a Path, grams: &'a [(String, PathBuf)]) -> Vec<&'a Path> {
+    std::iter::once(data).chain(grams.iter().map(|(_, file)| file.as_path())).collect()
+}
+
 /// The column to predict: the one typed, or the one the data name.
 fn target_key<'a>(typed: Option<&'a str>, table: &'a Table) -> Result<&'a str> {
     typed.or_else(|| table.default_target()).ok_or_else(|| {
-        Error::param("target", "the column to predict, as --target NAME: the data do not name one", "nothing")
+        let (some, all) = (table.names().iter().take(10), table.names().len());
+        let listed = some.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let more = if all > 10 { format!(" and {} more", all - 10) } else { String::new() };
+        let remedy = format!("name it with --target COL; the columns are {listed}{more}");
+        Error::data("the column to predict", "none was named, and the data do not say which it is", remedy)
     })
 }
 
@@ -88,6 +116,16 @@ fn answers(table: &Table, model: &Model, key: &str) -> Result<Target> {
         Task::Regression => TaskHint::Regress,
     };
     scores::in_model_classes(table.target(key, hint)?, model, key)
+}
+
+/// Refuses the half-width of a tube for classes, whose losses have none.
+fn check_epsilon(epsilon: Option<f64>, target: &Target) -> Result<()> {
+    match (epsilon, target) {
+        (Some(epsilon), Target::Classes { .. }) => {
+            Err(Error::param("epsilon", "left out for classes, whose losses have no tube", epsilon))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The weight of each row, where a column holds it.

@@ -1,6 +1,6 @@
 //! `mercer predict`: a prediction per row.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use mercer::{
     Error, Model, Result,
@@ -16,7 +16,9 @@ use crate::{Exit, args::PredictArgs, output};
 type Extra = (&'static str, Matrix);
 
 pub fn run(args: &PredictArgs) -> Result<Exit> {
-    args.output.as_deref().map_or(Ok(()), output::check_writable)?;
+    let grams = args.new.gram.iter().map(|(_, file)| file.as_path());
+    let inputs: Vec<&Path> = [args.model.as_path(), &args.data].into_iter().chain(grams).collect();
+    output::check(&[("--output", args.output.as_deref())], &inputs)?;
     let model = Model::load(&args.model)?;
     let data = super::features(&super::read(&args.data, args.new.rows, &args.new.gram)?, &model)?;
     let decision = threads::install(args.run.threads, || model.decision(&data))?;
@@ -42,7 +44,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
             output::json(&value)?;
         }
         (false, Some(_)) => {}
-        (false, None) => output::print(&csv(&model, &predicted, &extras))?,
+        (false, None) => output::data(&csv(&model, &predicted, &extras))?,
     }
     Ok(Exit::Done)
 }

@@ -8,7 +8,7 @@ use mercer::{
 use crate::{Exit, output, select_args::ReportArgs};
 
 pub fn run(args: &ReportArgs) -> Result<Exit> {
-    output::check_writable(&args.out)?;
+    output::check(&[("--out", Some(&args.out))], &[&args.saved])?;
     let text = std::fs::read_to_string(&args.saved).map_err(|e| Error::file(&args.saved, e))?;
     let page: ReportData = serde_json::from_str(&text).map_err(|e| {
         Error::file(&args.saved, format!("is not what `mercer compare --json` or `mercer tune --json` writes ({e})"))

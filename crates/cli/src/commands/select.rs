@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use mercer::{
     Result, TrainSpec,
     data::{Dataset, Target, csv::Column, steps::Steps},
-    kernels::language,
     metrics::Metric,
     report::{self, ReportData},
     select::{Journal, Protocol, Splitting},
@@ -28,13 +27,21 @@ pub struct Loaded {
     pub key: String,
 }
 
+/// Refuses outputs that cannot be, before any work is done.
+pub fn check(work: &WorkArgs, model: Option<&Path>, data: &DataArgs, bank: &BankArgs) -> Result<()> {
+    let grams = super::with_named_files(bank.kernels.as_deref(), &data.gram)?;
+    let outputs = [("--output", model), ("--report", work.report.as_deref()), ("--journal", work.journal.as_deref())];
+    output::check(&outputs, &super::inputs(&data.data, &grams))
+}
+
 /// Reads the data and makes the request that all fits share.
 pub fn load(args: &DataArgs, bank: &BankArgs, seed: u64) -> Result<Loaded> {
-    bank.kernels.as_deref().map_or(Ok(()), |k| language::parse(k).map(|_| ()))?;
     Steps::parse(&bank.preprocess)?;
-    let table = super::read(&args.data, args.rows, &args.gram)?;
+    let grams = super::with_named_files(bank.kernels.as_deref(), &args.gram)?;
+    let table = super::read(&args.data, args.rows, &grams)?;
     let key = super::target_key(args.target.as_deref(), &table)?;
     let target = table.target(key, args.task)?;
+    super::check_epsilon(bank.epsilon, &target)?;
     let mut exclude: Vec<&str> = args.exclude.iter().map(String::as_str).collect();
     exclude.push(key);
     exclude.extend(args.weight_column.as_deref());
@@ -97,7 +104,6 @@ pub fn protocol(work: &WorkArgs, target: &Target, plain: Splitting, inner: usize
 /// The journal in its place, and whether it is to be removed at the end.
 pub fn journal(given: Option<&Path>, key: &str) -> Result<(Journal, Option<PathBuf>)> {
     if let Some(path) = given {
-        output::check_writable(path)?;
         return Ok((Journal::open(path, key)?, None));
     }
     let path = std::env::temp_dir().join(format!("mercer-{key}.journal"));

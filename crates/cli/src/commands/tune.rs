@@ -18,9 +18,7 @@ use crate::{Exit, output, select_args::TuneArgs};
 const SHOWN: usize = 20;
 
 pub fn run(args: &TuneArgs) -> Result<Exit> {
-    for path in [&args.work.report, &args.output].into_iter().flatten() {
-        output::check_writable(path)?;
-    }
+    select::check(&args.work, args.output.as_deref(), &args.data, &args.bank)?;
     let method = MethodSpec::named(&args.method)?;
     let grid = Grid::parse(&args.grid, &method)?;
     let loaded = select::load(&args.data, &args.bank, args.work.seed)?;

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod folder;
+mod outputs;
 mod progress;
 mod refusals;
 mod views;

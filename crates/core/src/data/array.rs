@@ -30,9 +30,12 @@ pub enum Values {
     Texts(Vec<String>),
 }
 
-/// The arrays of a file: one without a name for npy, all of them for npz and mat.
+/// The arrays of a file: one without a name for npy, all of them for npz and mat. An archive is told by its first bytes, whatever its name.
 pub fn read(path: &Path) -> Result<Vec<(String, Array)>> {
+    let mut start = [0; 4];
+    let archive = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"PK\x03\x04";
     match source::extension(path).as_str() {
+        _ if archive => npz(path, open_seekable(path)?),
         "npz" => npz(path, open_seekable(path)?),
         "mat" => mat::read(source::open(path)?, path),
         _ => Ok(vec![(String::new(), npy::read(&mut source::open(path)?, path)?)]),
@@ -89,6 +92,11 @@ pub fn write_npz<'a>(
     }
     archive.finish()?;
     Ok(())
+}
+
+/// Writes an npy file of numbers.
+pub fn write_npy(to: &mut impl Write, shape: &[usize], values: &[f64]) -> std::io::Result<()> {
+    npy::write(to, shape, values)
 }
 
 /// Exactly `count` elements of `size` bytes, in chunks, so that a false count costs nothing.

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use super::{
     Sparse, arff,
     array::{self, Array, Values},
-    fasta, libsvm,
+    fasta, libsvm, ready,
     source::{self, Span},
     table::{Column, ColumnGroup, Extra, Table, nearest},
 };
@@ -56,6 +56,28 @@ pub fn read_within(path: &Path, rows: Option<Span>, memory: Option<u64>) -> Resu
         return Err(Error::param("rows", format!("within 1-{}", table.n_rows()), got));
     }
     Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
+}
+
+/// The file itself and, of a data description, every file that it names, whether or not they are there.
+pub fn sources(path: &Path) -> Vec<PathBuf> {
+    let mut found = vec![path.to_path_buf()];
+    let mut next = 0;
+    while let Some(at) = found.get(next).cloned() {
+        next += 1;
+        if source::extension(&at) != "toml" {
+            continue;
+        }
+        let bytes = source::read_all(&at).unwrap_or_default();
+        let Ok(told) = toml::from_str::<Description>(&String::from_utf8_lossy(&bytes)) else { continue };
+        let folder = at.parent().unwrap_or(Path::new(""));
+        let views = told.view.into_iter().flat_map(|view| std::iter::once(view.file).chain(view.ids));
+        for file in views.chain(told.labels.map(|labels| labels.file)).map(|file| folder.join(file)) {
+            if !found.contains(&file) {
+                found.push(file);
+            }
+        }
+    }
+    found
 }
 
 /// Any format but LIBSVM text.
@@ -163,7 +185,7 @@ struct FileEntry {
     id: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ViewEntry {
     name: toml::Spanned<String>,
@@ -190,11 +212,11 @@ impl ViewEntry {
 }
 
 /// A file of a description: rows with their ids, if it has any.
-struct Part {
-    ids: Option<Vec<String>>,
-    columns: Vec<(String, Column)>,
-    sparse: Option<(Vec<String>, Sparse)>,
-    rows: usize,
+pub(super) struct Part {
+    pub ids: Option<Vec<String>>,
+    pub columns: Vec<(String, Column)>,
+    pub sparse: Option<(Vec<String>, Sparse)>,
+    pub rows: usize,
 }
 
 fn description(path: &Path) -> Result<Table> {
@@ -222,26 +244,50 @@ fn description(path: &Path) -> Result<Table> {
         part(&folder.join(&l.file), l.array.as_deref(), id, false, &mut cache)
     });
     let labels = labels.transpose()?;
-    let mut parts = Vec::new();
-    for view in &told.view {
-        let id = view.id.as_ref().or(told.id.as_ref());
-        let mut own = part(&folder.join(&view.file), view.array.as_deref(), id, view.gram, &mut cache)?;
-        if let Some(ids) = &view.ids {
-            if !view.gram {
-                let problem = format!("{} has `ids` and is no Gram matrix; name its column of ids as `id`", view.place);
-                return Err(Error::file(path, problem));
+    let (mut parts, mut views) = (Vec::new(), Vec::new());
+    for view in std::mem::take(&mut told.view) {
+        let file = folder.join(&view.file);
+        if view.gram
+            && let Some(layers) = ready::stack(&file, view.array.as_deref(), &mut cache)?
+        {
+            for (t, layer) in layers.into_iter().enumerate() {
+                let name = toml::Spanned::new(view.name.span(), ready::layer_name(view.name(), t));
+                parts.push(with_row_names(layer, &view, folder)?);
+                views.push(ViewEntry { name, ..view.clone() });
             }
-            own.ids = Some(row_names(&folder.join(ids), own.rows)?);
+            continue;
         }
-        parts.push(own);
+        let id = view.id.as_ref().or(told.id.as_ref());
+        let own = part(&file, view.array.as_deref(), id, view.gram, &mut cache)?;
+        if view.ids.is_some() && !view.gram {
+            let problem = format!("{} has `ids` and is no Gram matrix; name its column of ids as `id`", view.place);
+            return Err(Error::file(path, problem));
+        }
+        parts.push(with_row_names(own, &view, folder)?);
+        views.push(view);
     }
+    told.view = views;
     join(&told, labels, parts, path)
 }
 
-type Cache = HashMap<PathBuf, Vec<(String, Array)>>;
+/// A Gram matrix with the ids of its rows, where a file holds them.
+fn with_row_names(mut part: Part, view: &ViewEntry, folder: &Path) -> Result<Part> {
+    if let Some(ids) = &view.ids {
+        part.ids = Some(row_names(&folder.join(ids), part.rows)?);
+    }
+    Ok(part)
+}
+
+pub(super) type Cache = HashMap<PathBuf, Vec<(String, Array)>>;
 
 /// Reads one file of a description.
-fn part(path: &Path, array: Option<&str>, id: Option<&String>, gram: bool, cache: &mut Cache) -> Result<Part> {
+pub(super) fn part(
+    path: &Path,
+    array: Option<&str>,
+    id: Option<&String>,
+    gram: bool,
+    cache: &mut Cache,
+) -> Result<Part> {
     let table = match source::extension(path).as_str() {
         "npy" | "npz" | "mat" => {
             if !cache.contains_key(path) {
@@ -250,7 +296,7 @@ fn part(path: &Path, array: Option<&str>, id: Option<&String>, gram: bool, cache
             return array_part(path, array, &cache[path]);
         }
         // A Gram matrix as text has no header, even where its first row could pass for one.
-        _ if gram => return text_matrix(path),
+        _ if gram => return ready::text_matrix(path),
         _ => read(path)?,
     };
     if array.is_some() {
@@ -266,6 +312,7 @@ fn part(path: &Path, array: Option<&str>, id: Option<&String>, gram: bool, cache
             Column::Numeric(values) => values.iter().map(ToString::to_string).collect(),
         }
     });
+    columns.retain(|(name, _)| !extra.aside.contains(name));
     let sparse = extra.sparse.map(|s| (extra.sparse_names, s));
     Ok(Part { ids, columns, sparse, rows })
 }
@@ -288,47 +335,6 @@ fn array_part(path: &Path, wanted: Option<&str>, arrays: &[(String, Array)]) -> 
     let single = array.shape.len() == 1;
     let name = |j: usize| if single { wanted.unwrap_or("1").to_string() } else { (j + 1).to_string() };
     Ok(Part { ids: None, columns: split_columns(array.clone(), name), sparse: None, rows: array.shape[0] })
-}
-
-/// Numbers separated by commas, semicolons or white space, a row per line.
-fn text_matrix(path: &Path) -> Result<Part> {
-    let mut lines = source::Lines::new(source::open(path)?, path);
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    let mut rows = 0;
-    loop {
-        let parsed = match lines.next()? {
-            None => break,
-            Some(line) => text_row(line, rows, &mut columns),
-        };
-        rows += usize::from(parsed.map_err(|(column, problem)| lines.error(column, problem))?);
-    }
-    if rows == 0 || columns.is_empty() {
-        return Err(Error::file(path, "holds no numbers"));
-    }
-    let named = columns.into_iter().enumerate().map(|(j, v)| ((j + 1).to_string(), Column::Numeric(v))).collect();
-    Ok(Part { ids: None, columns: named, sparse: None, rows })
-}
-
-fn text_row(line: &str, rows: usize, columns: &mut Vec<Vec<f64>>) -> std::result::Result<bool, (usize, String)> {
-    let separators = |c: char| c.is_whitespace() || c == ',' || c == ';';
-    let mut count = 0;
-    for field in line.split(separators).filter(|f| !f.is_empty()) {
-        let at = field.as_ptr() as usize - line.as_ptr() as usize + 1;
-        let value: f64 =
-            field.parse().map_err(|_| (at, format!("expected a number, found {}", source::shown(field))))?;
-        if rows == 0 {
-            columns.push(Vec::new());
-        }
-        let Some(column) = columns.get_mut(count) else {
-            return Err((at, format!("has more than the {} numbers of the rows before", columns.len())));
-        };
-        column.push(value);
-        count += 1;
-    }
-    if count != 0 && count != columns.len() {
-        return Err((line.len() + 1, format!("has {count} numbers where {} were expected", columns.len())));
-    }
-    Ok(count > 0)
 }
 
 /// The ids of `rows` rows, a line each.
@@ -469,73 +475,8 @@ fn places(view: &ViewEntry, part: &Part, ids: Option<&[String]>, n: usize, path:
     Ok(ids.iter().map(|id| at.get(id).copied()).collect())
 }
 
-impl Table {
-    /// The same table with a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
-    /// (rows, columns, kernels), as `mercer gram` writes it, becomes a view per kernel: `name.1`, `name.2`, …
-    pub fn with_gram(self, name: &str, file: &Path) -> Result<Self> {
-        let stacked = match source::extension(file).as_str() {
-            "npy" | "npz" | "mat" => array::read(file)?.into_iter().find(|(_, a)| a.shape.len() == 3),
-            _ => None,
-        };
-        let parts: Vec<(String, Part)> = match stacked {
-            Some((_, stack)) => {
-                layers(&stack, file)?.into_iter().enumerate().map(|(t, p)| (format!("{name}.{}", t + 1), p)).collect()
-            }
-            None => vec![(name.to_string(), part(file, None, None, true, &mut HashMap::new())?)],
-        };
-        let (n, lines) = (self.n_rows(), self.lines.clone());
-        let (mut columns, mut extra) = self.into_columns();
-        let width = columns.len();
-        for (view, mut part) in parts {
-            // Of rows that were left out, kernel values are left out too.
-            if let Some(places) = extra.places.as_ref().filter(|p| p.iter().all(|&i| i < part.rows)) {
-                let some: Vec<Option<usize>> = places.iter().copied().map(Some).collect();
-                part.columns.iter_mut().for_each(|(_, column)| *column = spread(column, &some));
-                part.rows = n;
-            }
-            if part.rows != n {
-                let problem = format!("has {} rows of kernel values, and the data have {n} rows", part.rows);
-                return Err(Error::file(file, problem));
-            }
-            if extra.groups.iter().any(|g| g.name == view) {
-                return Err(Error::file(file, format!("the data have a view `{view}` already; give it another name")));
-            }
-            let start = columns.len();
-            columns.extend(part.columns.into_iter().map(|(c, v)| (format!("{view}.{c}"), v)));
-            extra.groups.push(ColumnGroup {
-                name: view,
-                columns: start..columns.len(),
-                gram: true,
-                absent: Vec::new(),
-            });
-        }
-        // Sparse columns are counted after all others.
-        let more = columns.len() - width;
-        for group in extra.groups.iter_mut().filter(|g| !g.gram && g.columns.start >= width) {
-            group.columns = group.columns.start + more..group.columns.end + more;
-        }
-        let mut table = Self::from_columns(columns, file)?;
-        table.extra = extra;
-        table.lines = lines;
-        Ok(table)
-    }
-}
-
-/// The matrices of a stack with the kernel axis last.
-fn layers(stack: &Array, file: &Path) -> Result<Vec<Part>> {
-    let (Values::Numbers(values), &[rows, cols, terms]) = (&stack.values, stack.shape.as_slice()) else {
-        return Err(Error::file(file, "the stack does not hold numbers"));
-    };
-    let layer = |t: usize| {
-        let column = |j: usize| (0..rows).map(|i| values[(i * cols + j) * terms + t]).collect();
-        let columns = (0..cols).map(|j| ((j + 1).to_string(), Column::Numeric(column(j)))).collect();
-        Part { ids: None, columns, sparse: None, rows }
-    };
-    Ok((0..terms).map(layer).collect())
-}
-
 /// Values in the order of the whole; rows that have none get a placeholder, which nothing reads.
-fn spread(column: &Column, places: &[Option<usize>]) -> Column {
+pub(super) fn spread(column: &Column, places: &[Option<usize>]) -> Column {
     match column {
         Column::Numeric(v) => Column::Numeric(places.iter().map(|p| p.map_or(0.0, |i| v[i])).collect()),
         Column::Text(t) => {

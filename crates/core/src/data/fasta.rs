@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Reads a file as a table of text columns: `id`, `sequence`, and one per `key=value` that every header has, such as `label`. Where no
+/// Reads a file as a table of text columns: `id`, which is never a feature, `sequence`, and one per `key=value` that every header has, such as `label`. Where no
 /// header has a key, the words after the name are the label if every header has exactly one.
 pub fn read(path: &Path) -> Result<Table> {
     parse(source::open(path)?, path)
@@ -59,7 +59,10 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
     let ids = headers.iter().map(|h| h.split_whitespace().next().unwrap_or_default().to_string()).collect();
     let mut columns = vec![("id".to_string(), Column::Text(ids)), ("sequence".to_string(), Column::Text(sequences))];
     columns.extend(fields(&headers));
-    Table::from_columns(columns, source)
+    let mut table = Table::from_columns(columns, source)?;
+    // The name of a record says nothing about it.
+    table.extra.aside.push("id".into());
+    Ok(table)
 }
 
 /// Columns of `key=value` fields that every header has.

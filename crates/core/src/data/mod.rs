@@ -5,6 +5,7 @@ pub mod array;
 pub mod csv;
 pub mod fasta;
 pub mod libsvm;
+pub mod output;
 pub mod source;
 pub mod split;
 pub mod standardize;
@@ -13,6 +14,7 @@ pub mod synthetic;
 
 mod dataset;
 mod description;
+mod ready;
 mod rng;
 mod rows;
 mod sequences;
@@ -20,7 +22,8 @@ mod sparse;
 mod table;
 
 pub use dataset::{Dataset, Target, View};
-pub use description::{read, read_rows, read_within};
+pub use description::{read, read_rows, read_within, sources};
+pub(crate) use ready::is_layer_of;
 pub use rng::Rng;
 pub use rows::{Missing, Rows};
 pub use sequences::Sequences;

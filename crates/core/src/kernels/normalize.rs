@@ -32,7 +32,14 @@ impl Normalizer {
         let trace: f64 = diagonal.iter().sum();
         let largest = diagonal.iter().fold(0.0f64, |m, d| m.max(d.abs()));
         let checked = |divisor: f64, what: &str| {
-            if divisor > 1e-12 * largest && divisor.is_finite() {
+            if !divisor.is_finite() || (largest > 0.0 && divisor.is_subnormal()) {
+                return Err(Error::data(
+                    format!("kernel `{name}`"),
+                    format!("{what} is {divisor:e} on the training rows, which is too large or too small to divide by"),
+                    "multiply the kernel by a number that brings its values near 1",
+                ));
+            }
+            if divisor > 1e-12 * largest {
                 return Ok(Self::Scale { divisor });
             }
             Err(Error::data(

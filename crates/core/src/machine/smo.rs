@@ -27,6 +27,10 @@ const CHUNK: usize = 16 * LANES;
 /// Below this size compacting costs more than it saves.
 const MIN_SHRINK: usize = 300;
 
+/// Share of the bound on rounding below which violations are not pursued. The bound takes every product for its largest possible size and all
+/// errors for of one sign; sums of hundreds of terms come out some twenty times better.
+const ROUNDED: f64 = 0.05;
+
 /// When to give up.
 #[derive(Clone, Copy)]
 struct Patience {
@@ -126,7 +130,7 @@ impl Smo {
             let f: Vec<f64> = state.gradient.iter().zip(task.y).map(|(g, y)| g + y).collect();
             let mut solution = Solution::new(task, state.a.clone(), f);
             let mut done = stop.reached(&solution);
-            let exhausted = tolerance <= 1e-14 * scale || patience.steps == 0;
+            let exhausted = tolerance <= (1e-14 * scale).max(state.noise()) || patience.steps == 0;
             if done || exhausted {
                 // Many small updates have drifted: certify with fresh decision values.
                 solution = Solution::new(task, solution.a, kernel.times(&state.a));
@@ -140,6 +144,7 @@ impl Smo {
             // The gap is roughly proportional to the violation allowed.
             let wanted = stop.absolute.max(stop.relative * solution.primal.abs());
             tolerance *= (0.5 * wanted / solution.gap()).clamp(0.01, 0.5);
+            tolerance = tolerance.max(state.noise());
         }
     }
 }
@@ -175,6 +180,13 @@ impl State {
         state
     }
 
+    /// What the last digit of each product in K a makes of the gradient, |K_ij| ≤ √(K_ii K_jj): violations below it are not there.
+    fn noise(&self) -> f64 {
+        let largest = self.diagonal.iter().fold(0.0, |m: f64, d| m.max(*d));
+        let sum: f64 = self.a.iter().zip(&self.diagonal).map(|(a, d)| a.abs() * d.max(0.0).sqrt()).sum();
+        ROUNDED * f64::EPSILON * largest.sqrt() * sum
+    }
+
     /// Recomputes the slopes of variable i after it moved.
     fn refresh(&mut self, i: usize) {
         let a = self.a[i];
@@ -188,6 +200,9 @@ impl State {
         let n = self.a.len();
         let mut patience = n.max(1000);
         while !self.steps(rows, tolerance, patience, steps_left) {
+            if tolerance < self.noise() {
+                return;
+            }
             if n >= MIN_SHRINK {
                 let index = self.undecided();
                 if 10 * index.len() < 7 * n {

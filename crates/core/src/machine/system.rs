@@ -24,35 +24,60 @@ pub(super) struct System<'a> {
     factored: Cholesky,
     /// Was the second form taken?
     across: bool,
+    /// Steps of refinement.
+    steps: usize,
 }
 
 const WHAT: &str = "the system I + W½KW½";
+/// By how much the diagonal is raised, as a share of itself, where rounding has left the matrix indefinite: entries are rounded to 10⁻¹⁶ of
+/// the diagonal, and sums of a thousand of them to 10⁻¹³. Refinement against the matrix itself takes most of that back, and the certificate is
+/// computed from the multipliers that are found, so that what is left shows in the gap.
+const RAISED: [f64; 4] = [0.0, 1e-13, 1e-11, 1e-9];
+/// Steps of refinement where the diagonal was raised. One step suffices where it was not.
+const REFINEMENTS: usize = 10;
+
+/// W½ K W½ on the rows in use, or FᵀWF where that is smaller (then true).
+fn inner(kernel: &Combined, weight: &[f64], rows: &[usize], root: &[f64]) -> Result<(Matrix, bool)> {
+    let m = rows.len();
+    Ok(match kernel {
+        Combined::Dense(_) | Combined::Near(_) => {
+            let mut inner = Matrix::zeros(m, m);
+            inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
+                // The factorisation reads the lower triangle only.
+                let row = kernel.lower_row(rows[p]).unwrap_or_default();
+                (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
+            });
+            (inner, false)
+        }
+        Combined::Bases(_) => return Err(Error::numerical(WHAT, "the kernel is not in one piece")),
+        Combined::Factor(f) if f.cols() < m => (f.weighted_gram(weight), true),
+        Combined::Factor(f) => {
+            let mut scaled = f.select_rows(rows);
+            (0..m).for_each(|p| scaled.row_mut(p).iter_mut().for_each(|x| *x *= root[p]));
+            (scaled.outer(), false)
+        }
+    })
+}
 
 impl<'a> System<'a> {
     pub(super) fn new(kernel: &'a Combined, weight: &[f64]) -> Result<Self> {
         let rows: Vec<usize> = (0..weight.len()).filter(|&i| weight[i] > 0.0).collect();
         let root: Vec<f64> = rows.iter().map(|&i| weight[i].sqrt()).collect();
-        let m = rows.len();
-        let (mut inner, across) = match kernel {
-            Combined::Dense(_) | Combined::Near(_) => {
-                let mut inner = Matrix::zeros(m, m);
-                inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
-                    // The factorisation reads the lower triangle only.
-                    let row = kernel.lower_row(rows[p]).unwrap_or_default();
-                    (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
-                });
-                (inner, false)
+        let mut largest = 0.0;
+        for raised in RAISED {
+            let (mut inner, across) = inner(kernel, weight, &rows, &root)?;
+            (0..inner.rows()).for_each(|p| inner[(p, p)] = (inner[(p, p)] + 1.0) * (1.0 + raised));
+            largest = (0..inner.rows()).fold(largest, |m: f64, p| m.max(inner[(p, p)]));
+            if let Ok(factored) = Cholesky::new(inner, WHAT) {
+                let steps = if raised == 0.0 { 1 } else { REFINEMENTS };
+                return Ok(Self { kernel, n: weight.len(), rows, root, factored, across, steps });
             }
-            Combined::Bases(_) => return Err(Error::numerical(WHAT, "the kernel is not in one piece")),
-            Combined::Factor(f) if f.cols() < m => (f.weighted_gram(weight), true),
-            Combined::Factor(f) => {
-                let mut scaled = f.select_rows(&rows);
-                (0..m).for_each(|p| scaled.row_mut(p).iter_mut().for_each(|x| *x *= root[p]));
-                (scaled.outer(), false)
-            }
-        };
-        (0..inner.rows()).for_each(|p| inner[(p, p)] += 1.0);
-        Ok(Self { kernel, n: weight.len(), rows, root, factored: Cholesky::new(inner, WHAT)?, across })
+        }
+        let problem = format!(
+            "prices times kernel values reach {largest:.0e}, which is too much for double precision; lower C, or bring the kernels to one \
+             scale (`normalize`)"
+        );
+        Err(Error::numerical(WHAT, problem))
     }
 
     /// x and b; `sum` is s, `None` where there is no b (which is then 0).
@@ -98,16 +123,38 @@ impl<'a> System<'a> {
         (t, w)
     }
 
-    /// (K + D)⁻¹ z with one step of refinement.
+    /// (K + D)⁻¹ z, refined. Of several steps those are kept that make the residual smaller.
     fn invert(&self, z: &[f64]) -> Vec<f64> {
         let mut x = self.invert_once(z);
-        let mut residual = self.kernel.times(&x);
+        let mut residual = self.residual(&x, z);
+        for _ in 0..self.steps {
+            let mut next = x.clone();
+            axpy(1.0, &self.invert_once(&residual), &mut next);
+            if self.steps == 1 {
+                return next;
+            }
+            let left = self.residual(&next, z);
+            if self.size(&left) >= self.size(&residual) {
+                break;
+            }
+            (x, residual) = (next, left);
+        }
+        x
+    }
+
+    /// ‖r‖² on the rows in use.
+    fn size(&self, residual: &[f64]) -> f64 {
+        self.rows.iter().map(|&i| residual[i] * residual[i]).sum()
+    }
+
+    /// z − (K + D) x on the rows in use; elsewhere it says nothing.
+    fn residual(&self, x: &[f64], z: &[f64]) -> Vec<f64> {
+        let mut residual = self.kernel.times(x);
         residual.iter_mut().zip(z).for_each(|(r, z)| *r = z - *r);
         for (&i, root) in self.rows.iter().zip(&self.root) {
             residual[i] -= x[i] / (root * root);
         }
-        axpy(1.0, &self.invert_once(&residual), &mut x);
-        x
+        residual
     }
 
     fn invert_once(&self, z: &[f64]) -> Vec<f64> {

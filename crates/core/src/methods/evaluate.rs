@@ -1,10 +1,10 @@
 //! One visit to a weight vector: combine, solve, and the numbers an outer method needs back.
 
-use std::time::Instant;
+use std::{cell::Cell, time::Instant};
 
 use rayon::prelude::*;
 
-use super::{cuts::Cuts, screen::Screen};
+use super::{cuts::Cuts, rounding::Slack, screen::Screen};
 use crate::{
     Error, Result,
     gram::{Budget, GramSource},
@@ -17,6 +17,8 @@ use crate::{
 
 /// Machines asked for no finer gap may work on entries in single precision.
 const ROUNDED: f64 = 1e-6;
+/// Machines need not come closer than this share of the objective of the best constant, unless the objective itself is so small that it matters.
+const NEGLIGIBLE: f64 = 1e-13;
 
 /// One decision function of a problem.
 #[derive(Clone, Copy)]
@@ -130,6 +132,8 @@ pub struct Run<'a> {
     pub lower: f64,
     trace: Vec<IterRecord>,
     stopped: bool,
+    /// What rounding may have done to the bounds of the best point, and the objective by which that point is known.
+    slack: Cell<Option<(f64, Slack)>>,
 }
 
 impl<'a> Run<'a> {
@@ -137,7 +141,17 @@ impl<'a> Run<'a> {
     pub fn new(problem: &'a Problem<'a>, observer: &'a mut dyn Observer) -> Self {
         let scale = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
         let (began, lower) = (Instant::now(), f64::NEG_INFINITY);
-        Self { problem, observer, began, scale, best: None, lower, trace: Vec::new(), stopped: false }
+        Self {
+            problem,
+            observer,
+            began,
+            scale,
+            best: None,
+            lower,
+            trace: Vec::new(),
+            stopped: false,
+            slack: Cell::new(None),
+        }
     }
 
     /// Best upper bound.
@@ -145,12 +159,48 @@ impl<'a> Run<'a> {
         self.best.as_ref().map_or(f64::INFINITY, |p| p.primal)
     }
 
-    /// Relative gap between the bounds.
+    /// Relative gap between the bounds; with what rounding may hide, from where that decides whether the gap is small enough.
     pub fn gap(&self) -> f64 {
         if self.best.is_none() || self.lower == f64::NEG_INFINITY {
             return f64::INFINITY;
         }
-        relative_gap(self.upper(), self.lower, self.scale)
+        let plain = relative_gap(self.upper(), self.lower);
+        if plain > self.problem.tol && !self.is_steep() {
+            return plain;
+        }
+        let (upper, lower) = self.slack().widen(self.upper(), self.lower);
+        relative_gap(upper, lower)
+    }
+
+    /// Are prices so high that the last digits of decision values could cost more than the tolerance allows?
+    fn is_steep(&self) -> bool {
+        f64::EPSILON * self.scale > 0.1 * self.problem.tol * self.upper().abs()
+    }
+
+    /// What rounding may have done to the bounds of the best point.
+    fn slack(&self) -> Slack {
+        let Some(best) = &self.best else { return Slack::default() };
+        match self.slack.get() {
+            Some((known, slack)) if known.to_bits() == best.primal.to_bits() => slack,
+            _ => {
+                let slack = Slack::of(self.problem, best);
+                self.slack.set(Some((best.primal, slack)));
+                slack
+            }
+        }
+    }
+
+    /// Is what is left between the bounds rounding, which no further step makes smaller?
+    fn is_spent(&self) -> bool {
+        let (upper, lower) = (self.upper(), self.lower);
+        if !self.gap().is_finite() {
+            return false;
+        }
+        let Some((_, slack)) = self.slack.get().filter(|(known, _)| known.to_bits() == upper.to_bits()) else {
+            return false;
+        };
+        let rounding = slack.upper + slack.lower;
+        rounding > self.problem.tol * upper.abs().max(lower.abs()) && upper - lower <= rounding
     }
 
     /// Certified to the tolerance?
@@ -170,7 +220,7 @@ impl<'a> Run<'a> {
 
     /// Should the outer loop end?
     pub fn over(&self) -> bool {
-        self.optimal() || self.stopped || self.iterations() >= self.problem.max_iter
+        self.optimal() || self.stopped || self.iterations() >= self.problem.max_iter || self.is_spent()
     }
 
     /// Solves the machine at θ, warm from `start`, accurately enough for the gap at hand: a tenth of what is still open makes progress,
@@ -217,7 +267,10 @@ impl<'a> Run<'a> {
 
     /// A point without its slope, and K_θ.
     fn solve(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<(Point, Combined)> {
-        let stop = Stop { absolute: 1e-13 * self.scale, relative };
+        let rounding = 4.0 * f64::EPSILON * self.scale;
+        let needed = if self.best.is_some() { 0.1 * relative * self.upper().abs() } else { 0.0 };
+        let absolute = (NEGLIGIBLE * self.scale).min(needed.max(rounding));
+        let stop = Stop { absolute, relative };
         let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop)?;
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
@@ -274,7 +327,12 @@ impl<'a> Run<'a> {
 
     /// Takes `point` as the answer even if its primal value is not the lowest, provided it is certified to the tolerance.
     pub fn replace_if_certified(&mut self, point: Point) -> bool {
-        let certified = relative_gap(point.primal, self.lower, self.scale) <= self.problem.tol;
+        let certified = relative_gap(point.primal, self.lower) <= self.problem.tol && {
+            let slack = Slack::of(self.problem, &point);
+            self.slack.set(Some((point.primal, slack)));
+            let (upper, lower) = slack.widen(point.primal, self.lower);
+            relative_gap(upper, lower) <= self.problem.tol
+        };
         if certified {
             self.best = Some(point);
         }
@@ -296,7 +354,7 @@ impl<'a> Run<'a> {
     /// reached yet.
     pub fn record_upper(&mut self, upper: f64, active: usize) {
         let (upper, lower) = (self.upper().min(upper), self.lower);
-        self.record_values(upper, lower, relative_gap(upper, lower, self.scale), active);
+        self.record_values(upper, lower, relative_gap(upper, lower), active);
     }
 
     /// The same with the caller's own numbers, for methods without a duality gap.
@@ -307,15 +365,26 @@ impl<'a> Run<'a> {
         self.stopped |= self.observer.on_iteration(&record).is_break();
     }
 
-    /// The best point as a fit, with what the bounds prove.
+    /// The best point as a fit, with what the bounds prove once rounding is counted in.
     pub fn finish(self) -> Result<Fit> {
-        let (primal, dual, gap) = (self.upper(), self.lower, self.gap());
-        let status = match (self.optimal(), self.stopped) {
+        let (primal, dual) = self.slack().widen(self.upper(), self.lower);
+        let gap = relative_gap(primal, dual);
+        let status = match (gap <= self.problem.tol, self.stopped) {
             (true, _) => Status::Optimal,
             (false, true) => Status::Stopped,
             (false, false) => Status::MaxIterations,
         };
-        self.finish_as(primal, dual, gap, status)
+        let told = self.is_spent().then(|| {
+            format!(
+                "rounding alone may hide a gap of {:.0e} here, so that none of {:.0e} can be proved in double precision, whatever the number \
+                 of iterations; a smaller C, or kernels brought to one scale (`normalize`), leave more to prove with",
+                relative_gap(self.upper() + self.slack().upper, self.upper() - self.slack().lower),
+                self.problem.tol
+            )
+        });
+        let mut fit = self.finish_as(primal, dual, gap, status)?;
+        fit.warnings.extend(told);
+        Ok(fit)
     }
 
     /// The best point as a fit, with the caller's own certificate.

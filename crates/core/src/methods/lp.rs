@@ -28,7 +28,7 @@ pub fn fit(
         Solver::ReducedGradient | Solver::Silp if p != 1.0 => Err(Error::param(
             "solver",
             "auto, level, alternating or interior unless p = 1",
-            format!("one for p = 1 with p = {p}"),
+            format!("reduced_gradient or silp, which need p = 1, with p = {p}"),
         )),
         Solver::ReducedGradient => simple_mkl::fit(problem, &set, memory, observer),
         Solver::Silp => silp::fit(problem, &set, memory, observer),

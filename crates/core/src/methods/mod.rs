@@ -13,6 +13,7 @@ mod joint;
 mod level;
 mod localized;
 mod lp;
+mod rounding;
 mod samples;
 mod screen;
 mod search;
@@ -74,7 +75,7 @@ impl MethodSpec {
                     Solver::ReducedGradient | Solver::Silp => Err(Error::param(
                         "solver",
                         "auto, level, alternating or interior for gmkl",
-                        "one that needs p = 1",
+                        "reduced_gradient or silp, which are for the method lp with p = 1",
                     )),
                 };
                 zeros::settle(problem, &set, fit?)

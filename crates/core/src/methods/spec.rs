@@ -466,9 +466,10 @@ impl TrainSpec {
         if (gated || matches!(self.method, MethodSpec::Single { .. }))
             && (self.group_by != GroupBy::None || self.penalties.is_some())
         {
-            let expected = format!("left out for {}", self.method.name());
-            let why = if gated { "given" } else { "given, and it weighs no kernels" };
-            return Err(Error::param("group_by and penalties", expected, why));
+            let name = if self.penalties.is_some() { "penalties" } else { "group_by" };
+            let why = if gated { "its weights differ from row to row" } else { "it weighs no kernels" };
+            let expected = format!("left out with the method {}: {why}", self.method.name());
+            return Err(Error::param(name, expected, if self.penalties.is_some() { "numbers" } else { "scope" }));
         }
         Ok(())
     }

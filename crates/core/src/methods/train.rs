@@ -63,7 +63,9 @@ pub fn train_precomputed(
     observer: &mut dyn Observer,
 ) -> Result<Model> {
     let (chosen, told) = search::choose_telling(Source::Ready(stack), target, sample_weight, spec, observer)?;
-    fit_chosen(&Prepared::from_stack(stack, target, sample_weight, &chosen)?, (&chosen, told), spec, observer)
+    let prepared = Prepared::from_stack(stack, target, sample_weight, &chosen)?;
+    let model = fit_chosen(&prepared, (&chosen, told), spec, observer)?;
+    prepared.held_to_predictions(model, stack, &chosen)
 }
 
 /// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
@@ -405,6 +407,12 @@ impl Prepared {
         predictor: Predictor,
         localized: Option<Localized>,
     ) -> Result<Model> {
+        if let Some(kernel) = predictor.overflow() {
+            let names = self.input.kernel_names();
+            let what = kernel.and_then(|k| names.get(k)).map_or("the constant".into(), |k| format!("kernel `{k}`"));
+            let problem = "what the fit found for it is not finite: values of the kernel are too large or too small";
+            return Err(Error::data(what, problem, "bring kernels to one scale near 1, or lower C"));
+        }
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
@@ -454,7 +462,7 @@ impl Prepared {
             fit.certificate
         } else {
             let (primal, dual) = (part.primal, part.lower);
-            Certificate { primal, dual, gap: relative_gap(primal, dual, 0.0), ..fit.certificate }
+            Certificate { primal, dual, gap: relative_gap(primal, dual), ..fit.certificate }
         };
         Machine {
             weights: fit.weights.clone(),

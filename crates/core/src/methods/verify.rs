@@ -15,9 +15,12 @@
 mod places;
 
 use places::Places;
-use rayon::prelude::*;
 
-use super::{Memory, MethodSpec, Penalty, Prepared, TrainSpec, smkl::relative_change};
+use super::{
+    Memory, MethodSpec, Penalty, Prepared, TrainSpec,
+    rounding::{Slack, again, larger, times},
+    smkl::relative_change,
+};
 use crate::{
     Error, Model, Result,
     data::{Dataset, Rows, Target},
@@ -93,7 +96,7 @@ pub fn prove(
     }
     let decision = model.decision(&rows)?;
     let checked = Checked::new(&prepared, &spec, model, &rows)?;
-    let (scale, mut memories) = (checked.scale, checked.memories());
+    let mut memories = checked.memories();
     let mut found = checked.verification(model, &decision)?;
     if found.agrees && found.recomputed.gap.is_finite() {
         // Fixed weights are proved by their own multipliers.
@@ -101,7 +104,7 @@ pub fn prove(
             None => found.recomputed.dual,
             Some(_) => prepared.fit_from(&spec, &mut memories, observer)?.certificate().dual.max(found.recomputed.dual),
         };
-        let gap = relative_gap(found.recomputed.primal, dual, scale);
+        let gap = relative_gap(found.recomputed.primal, dual);
         found.proven = Some(Certificate { dual, gap, ..found.recomputed });
     }
     Ok(found)
@@ -146,6 +149,8 @@ struct Checked<'a> {
     unit: f64,
     /// Where gates are learned: max |∂V/∂z| over V.
     slope: Option<f64>,
+    /// What the request and the answers make the model predict.
+    expected: Prediction,
 }
 
 struct CheckedPart {
@@ -165,6 +170,8 @@ struct CheckedPart {
     quad_forms: Vec<f64>,
     /// ½ (s + residual ‖a‖²).
     slope: Vec<f64>,
+    /// What rounding may have done to the bounds.
+    slack: Slack,
 }
 
 impl<'a> Checked<'a> {
@@ -179,8 +186,9 @@ impl<'a> Checked<'a> {
         let (parts, shared) = (Vec::new(), model.shared.is_some());
         let shifted = spec.indefinite == Indefinite::Shift && !prepared.grams.notes().is_empty();
         let regions = regions(model);
-        let (unit, findings) = (prepared.samples.unit(spec), Vec::new());
-        let mut checked = Self { spec, parts, shared, regions, unit, scale: 0.0, findings, shifted, slope: None };
+        let (unit, expected) = (prepared.samples.unit(spec), prepared.samples.prediction(spec.multi_class));
+        let (scale, slope, findings) = (0.0, None, Vec::new());
+        let mut checked = Self { spec, parts, shared, regions, unit, scale, findings, shifted, slope, expected };
         let places = Places::of(spec, model, data)?;
         let mut slopes = vec![0.0; if shared { 1 } else { tasks.len() }];
         let mut gradients: Vec<Matrix> = Vec::new();
@@ -232,7 +240,7 @@ impl<'a> Checked<'a> {
                 slopes[k] = places.slope(prepared, spec, k, by_gate)?;
             }
             let value: f64 = checked.parts.iter().map(|p| p.loss + p.half_norm).sum();
-            let steepest = slopes.iter().copied().fold(0.0, f64::max);
+            let steepest = slopes.iter().copied().fold(0.0, larger);
             checked.slope = Some(steepest / value.abs().max(f64::MIN_POSITIVE));
         }
         Ok(checked)
@@ -240,18 +248,25 @@ impl<'a> Checked<'a> {
 
     fn verification(mut self, model: &Model, decision: &Matrix) -> Result<Verification> {
         let stated = model.certificate();
+        self.findings.extend(wrong_words(model, &self.expected, self.spec.tol));
         let drift = self.drift(decision);
-        let (primal, dual) = (self.sum(Self::objective)?, self.sum(Self::lower_bound)?);
-        let gap = if dual.is_nan() { f64::NAN } else { relative_gap(primal, dual, self.scale) };
+        let slack = |of: fn(&Slack) -> f64| self.parts.iter().map(|p| of(&p.slack)).sum::<f64>();
+        let rounding = slack(|s| s.upper);
+        let mut primal = self.sum(Self::objective)?;
+        let mut dual = self.sum(Self::lower_bound)?;
+        if !dual.is_nan() {
+            (primal, dual) = (primal + rounding, dual - slack(|s| s.lower));
+        }
+        let gap = if dual.is_nan() { f64::NAN } else { relative_gap(primal, dual) };
         let recomputed = Certificate { primal, dual, gap, ..stated };
         let size = stated.primal.abs().max(primal.abs()).max(1e-12 * self.scale);
         let differs = (stated.primal - primal).abs();
-        if differs.is_nan() || differs > SAME_OBJECTIVE * size {
+        if differs.is_nan() || differs > SAME_OBJECTIVE * size + 2.0 * rounding {
             self.findings
                 .push(format!("the objective is {primal:.9e} on these rows, and {:.9e} is stated", stated.primal));
         }
         for (name, bound) in [("recomputed", dual), ("stated", stated.dual)] {
-            if bound > primal + SAME_OBJECTIVE * size {
+            if bound > primal + SAME_OBJECTIVE * size + rounding {
                 self.findings.push(format!("the {name} lower bound {bound:.9e} lies above the objective {primal:.9e}"));
             }
         }
@@ -308,7 +323,7 @@ impl<'a> Checked<'a> {
             let next = penalty.advance(&sq_norms(parts), theta, false);
             if theta.iter().all(|t| *t == 0.0) { 0.0 } else { relative_change(&next, theta) }
         };
-        Ok(Some(self.parts.chunks(self.together()).map(of).fold(0.0, f64::max)))
+        Ok(Some(self.parts.chunks(self.together()).map(of).fold(0.0, larger)))
     }
 
     /// A(a) − ½·support(s).
@@ -325,30 +340,17 @@ impl<'a> Checked<'a> {
     }
 
     fn drift(&self, stored: &Matrix) -> f64 {
-        let largest = self.parts.iter().flat_map(|p| &p.decision).fold(1.0, |m: f64, d| m.max(d.abs()));
+        let largest = self.parts.iter().flat_map(|p| &p.decision).fold(1.0, |m: f64, d| larger(m, d.abs()));
         let differences = self.parts.iter().enumerate().flat_map(|(k, part)| {
             part.decision.iter().enumerate().map(move |(i, d)| (d - stored[(i, k)] / self.unit).abs())
         });
-        differences.fold(0.0, f64::max) / largest
+        differences.fold(0.0, larger) / largest
     }
 }
 
 impl CheckedPart {
     fn new(grams: &dyn GramSource, theta: Vec<f64>, bias: f64, task: &Task<'_>, a: &[f64], rows: &[usize]) -> Self {
-        let n = a.len();
-        let active: Vec<usize> = (0..theta.len()).filter(|&t| theta[t] != 0.0).collect();
-        let products: Vec<Vec<f64>> = active
-            .par_iter()
-            .map(|&t| {
-                let mut out = vec![0.0; n];
-                grams.apply(t, a, &mut out);
-                out
-            })
-            .collect();
-        let mut f = vec![0.0; n];
-        for (t, product) in active.iter().zip(&products) {
-            f.iter_mut().zip(product).for_each(|(f, v)| *f += theta[*t] * v);
-        }
+        let f = times(grams, &theta, a);
         let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
         let (own_f, own_a) = (pick(&f), pick(a));
         let feasible = infeasible_multipliers(task, a, rows).is_none();
@@ -360,6 +362,7 @@ impl CheckedPart {
             dual_sum: if feasible { task.loss.dual_sum(task.y, &own_a, task.cost) } else { f64::NEG_INFINITY },
             slope: quad_forms.iter().enumerate().map(|(t, s)| 0.5 * (s + grams.residual(t) * square)).collect(),
             quad_forms,
+            slack: Slack::of_sums(task, (&own_a, &own_f, bias), &pick(&again(grams, &theta, a))),
             decision: f.iter().map(|f| f + bias).collect(),
             theta,
             multipliers: own_a,
@@ -438,6 +441,34 @@ fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<
 pub(super) fn other_rows(problem: impl Into<String>) -> Error {
     let problem = format!("these are not the rows the model was fitted on: {}", problem.into());
     Error::data("data", problem, "give the training rows, in their order, with the same target and weights")
+}
+
+/// What the model says of itself and does not follow from its request and its own numbers.
+pub(super) fn wrong_words(model: &Model, expected: &Prediction, tol: f64) -> Vec<String> {
+    let mut found = Vec::new();
+    if let (
+        Prediction::Classification { scheme: stored, .. },
+        Prediction::Classification { scheme: requested, classes },
+    ) = (&model.task, expected)
+        && stored != requested
+        && classes.len() > 2
+    {
+        found.push(format!(
+            "the model combines its machines {}, and its request says {}",
+            stored.as_str(),
+            requested.as_str()
+        ));
+    }
+    // The sum over machines follows from theirs.
+    for c in model.shared.iter().chain(model.machines.iter().map(|m| &m.certificate)).filter(|c| !c.dual.is_nan()) {
+        let proves = relative_gap(c.primal, c.dual);
+        if c.gap.is_nan() || c.gap < proves * (1.0 - SAME_OBJECTIVE) - f64::EPSILON {
+            found.push(format!("a gap of {:.1e} is stated, and the stated bounds prove {proves:.1e}", c.gap));
+        } else if c.status == Status::Optimal && model.shared.is_none() && c.gap > tol * (1.0 + SAME_OBJECTIVE) {
+            found.push(format!("`optimal` is stated with a gap of {:.1e}, above the tolerance {tol:.1e}", c.gap));
+        }
+    }
+    found
 }
 
 fn same_classes(model: &Model, target: &Target) -> Result<()> {

@@ -9,7 +9,7 @@
 //!
 //! The checksum covers the whole file with its own eight digits set to zeros, so a truncated or altered file is refused.
 
-use std::{collections::BTreeMap, fs::File, io::Write as _, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    data::{Rows, Sequences, Sparse, steps::Plan},
+    data::{Rows, Sequences, Sparse, output, steps::Plan},
     gram::ApproxError,
     kernels::{Frequencies, KernelSpec, Law},
     linalg::Matrix,
@@ -172,7 +172,11 @@ impl Tensors {
     }
 
     fn take_f64(&self, name: &str) -> Result<Vec<f64>> {
-        Ok(self.take(name, "F64")?.map(f64::from_le_bytes).collect())
+        let values: Vec<f64> = self.take(name, "F64")?.map(f64::from_le_bytes).collect();
+        match values.iter().position(|v| !v.is_finite()) {
+            None => Ok(values),
+            Some(at) => Err(broken(&format!("tensor `{name}` holds {} as number {}", values[at], at + 1))),
+        }
     }
 
     fn take_index(&self, name: &str, below: usize) -> Result<Vec<usize>> {
@@ -290,6 +294,13 @@ impl Model {
         let (length, rest) =
             bytes.split_first_chunk::<8>().ok_or_else(|| broken("it is shorter than its first field"))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        if !rest.starts_with(b"{\"__metadata__\":") {
+            return Err(Error::data(
+                "model file",
+                "it does not begin as a model of mercer does",
+                "give a file that `mercer fit` or `save` has written",
+            ));
+        }
         let json = rest.get(..length).ok_or_else(|| broken("it ends inside its header (truncated?)"))?;
         let json = std::str::from_utf8(json).map_err(|_| broken("its header is not text"))?;
         let index: Index =
@@ -311,22 +322,9 @@ impl Model {
         assemble(header, &tensors)
     }
 
-    /// Writes to a temporary file beside `path`, syncs and renames: a reader never sees half a model.
+    /// Writes the file: a reader sees the old model or the whole new one (see [`output`]).
     pub fn save(&self, path: &Path) -> Result<()> {
-        let failed = |e: std::io::Error| Error::file(path, format!("the model could not be written ({e})"));
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(&self.to_bytes().map_err(std::io::Error::other)?)?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, path)
-        };
-        write().map_err(|e| {
-            std::fs::remove_file(&temporary).ok();
-            failed(e)
-        })
+        output::write(path, &self.to_bytes()?)
     }
 
     /// Reads a file.
@@ -360,6 +358,19 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     };
     if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
         return Err(broken("it names columns it does not have"));
+    }
+    let wanted = match &header.task {
+        Task::Classification { classes, .. } if classes.len() < 2 => {
+            return Err(broken("it has less than two classes"));
+        }
+        Task::Classification { classes, scheme } => scheme.machines(classes.len()),
+        Task::Regression => 1,
+    };
+    if header.rules.as_ref().map_or(header.machines.len(), |r| r.machines.len()) != wanted {
+        return Err(broken("its machines are not as many as its classes need"));
+    }
+    if header.rules.is_some() && header.localized.is_some() {
+        return Err(broken("it has both rules and regions"));
     }
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
     let rows = rows(&header, &row_ids, tensors)?;

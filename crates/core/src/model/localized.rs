@@ -104,6 +104,17 @@ impl Model {
 
     /// Decision values, `rows × machines`, as [`Model::decision`] gives them; `given` as in [`Model::memberships`].
     pub fn decision_at(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {
+        let decision = self.any_decision(rows, given)?;
+        let Some(at) = decision.data().iter().position(|d| !d.is_finite()) else { return Ok(decision) };
+        let row = at / decision.cols() + 1;
+        let problem = format!(
+            "the decision value of row {row} is {}: its values are too large for this model",
+            decision.data()[at]
+        );
+        Err(Error::numerical("the prediction", problem))
+    }
+
+    fn any_decision(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {
         let Some(localized) = &self.localized else { return self.values(rows).map(|v| self.combined(v)) };
         let placed = self.place(localized, rows, given)?;
         let mut out = Matrix::zeros(placed.values.rows(), self.machines.len());

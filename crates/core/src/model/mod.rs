@@ -145,6 +145,23 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// As it is written in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OneVsRest => "one_vs_rest",
+            Self::OneVsOne => "one_vs_one",
+        }
+    }
+
+    /// Machines that this many classes make.
+    pub fn machines(self, classes: usize) -> usize {
+        match self {
+            _ if classes <= 2 => 1,
+            Self::OneVsRest => classes,
+            Self::OneVsOne => classes * (classes - 1) / 2,
+        }
+    }
+
     /// Pairs of classes in machine order.
     pub fn pairs(classes: usize) -> Vec<(usize, usize)> {
         (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect()
@@ -320,7 +337,7 @@ impl Model {
         let gap = match self.machines.as_slice() {
             [one] => one.certificate.gap,
             _ if dual.is_nan() => f64::NAN,
-            _ => relative_gap(primal, dual, 0.0),
+            _ => relative_gap(primal, dual),
         };
         let status = all().map(|c| c.status).max().unwrap_or(Status::Stopped);
         Certificate { primal, dual, gap, status, iterations: all().map(|c| c.iterations).sum() }

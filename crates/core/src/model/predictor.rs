@@ -122,6 +122,20 @@ fn is_zero(value: &f64) -> bool {
 }
 
 impl Predictor {
+    /// A kernel with a coefficient that is not finite, if there is one; or none, and the constant is not.
+    pub fn overflow(&self) -> Option<Option<usize>> {
+        let term = |t: &Term| {
+            let (TermBasis::Samples { coef, .. } | TermBasis::Columns { coef, .. } | TermBasis::Features { coef }) =
+                &t.basis;
+            !coef.iter().chain([&t.absent]).all(|c| c.is_finite())
+        };
+        let own = |d: &Decision| match d.terms.iter().find(|t| term(t)) {
+            Some(t) => Some(Some(t.kernel)),
+            None => (!d.constant.is_finite()).then_some(None),
+        };
+        self.decisions.iter().find_map(own)
+    }
+
     /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
     pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
         Self::imputing(fits, grams, table, normalize, Missing::Refuse)

@@ -80,7 +80,7 @@ impl Rules {
     pub fn certificate(&self) -> Certificate {
         let all = || self.machines.iter().map(|m| &m.certificate);
         let (primal, dual) = (all().map(|c| c.primal).sum(), all().map(|c| c.dual).sum::<f64>());
-        let gap = crate::trace::relative_gap(primal, dual, 0.0);
+        let gap = crate::trace::relative_gap(primal, dual);
         Certificate {
             primal,
             dual,

@@ -78,6 +78,13 @@ pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) 
             _ => names.push(item),
         }
     }
+    if names.is_empty() {
+        return Err(Error::param(
+            "methods",
+            "`all`, or at least one name that `mercer methods` lists",
+            format!("`{list}`"),
+        ));
+    }
     let is = |n: &String, base: &str| n.split('(').next() == Some(base);
     for baseline in ["single", "uniform"] {
         let place = names.iter().position(|n| is(n, baseline));
@@ -146,6 +153,10 @@ mod tests {
         assert!(!labels("all", &Target::Values(vec![1.0])).contains(&"vcmkl".into()));
         let wrong = contenders("gmk", &TrainSpec::default(), &Grid::default(), &two).unwrap_err().to_string();
         assert!(wrong.contains("gmkl"), "{wrong}");
+        for none in ["", ",", " , "] {
+            let wrong = contenders(none, &TrainSpec::default(), &Grid::default(), &two).unwrap_err().to_string();
+            assert!(wrong.contains("at least one"), "{wrong}");
+        }
         assert!(contenders("gmkl(v=0.5", &TrainSpec::default(), &Grid::default(), &two).is_err());
     }
 }

@@ -24,6 +24,9 @@ struct Head {
     key: String,
 }
 
+/// How the first line begins.
+const HEAD: &[u8] = b"{\"mercer_journal\":";
+
 #[derive(Serialize, Deserialize)]
 struct Entry {
     id: String,
@@ -46,6 +49,9 @@ impl Journal {
     /// Opens or begins the journal of the work with this fingerprint.
     pub fn open(path: &Path, key: &str) -> Result<Self> {
         let fail = |e: std::io::Error| Error::file(path, e);
+        if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+            return Err(Error::file(path, "is no regular file, and a journal is read again; name a file"));
+        }
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(fail)?;
         if file.try_lock().is_err() {
@@ -59,7 +65,10 @@ impl Journal {
         let mut lines = text.lines();
         let mut found = HashMap::new();
         match lines.next() {
-            None if bytes.len() > 4096 => return Err(Error::file(path, "is no journal of mercer")),
+            // A crash may have cut the very first line short; any other text is somebody's file.
+            None if !bytes.starts_with(&HEAD[..bytes.len().min(HEAD.len())]) => {
+                return Err(Error::file(path, "is no journal of mercer"));
+            }
             None => {}
             Some(first) => {
                 let head: Head =
@@ -172,8 +181,13 @@ mod tests {
         drop(journal);
         assert_eq!(Journal::open(&path, "k").unwrap().get::<f64>("b").unwrap(), Some(0.2));
         assert!(Journal::open(&path, "other").unwrap_err().to_string().contains("other data"));
-        std::fs::write(&path, "x,y\n1,2\n").unwrap();
-        assert!(Journal::open(&path, "k").unwrap_err().to_string().contains("no journal"));
+        for other in ["x,y\n1,2\n", "a note without a line break", "{}"] {
+            std::fs::write(&path, other).unwrap();
+            assert!(Journal::open(&path, "k").unwrap_err().to_string().contains("no journal"));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+        }
+        std::fs::write(&path, "{\"mercer_jou").unwrap();
+        assert!(Journal::open(&path, "k").unwrap().is_empty());
         std::fs::remove_file(&path).unwrap();
     }
 }

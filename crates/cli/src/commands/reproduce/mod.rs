@@ -41,6 +41,12 @@ pub fn run(args: &ReproduceArgs) -> Result<Exit> {
     }
     // A quick run is a check: it leaves the committed results alone.
     let out = args.out.clone().or_else(|| (!args.quick).then(|| folder.clone()));
+    if let Some(out) = &out {
+        fs::create_dir_all(out)
+            .map_err(|e| Error::file(out, format!("the folder for the results cannot be made ({e})")))?;
+        let files = ["got.csv", "page.md"].map(|name| out.join(name));
+        output::check(&[("--out", Some(&files[0])), ("--out", Some(&files[1]))], &[])?;
+    }
     let got = out.as_ref().filter(|_| !args.quick).map(|out| out.join("got.csv"));
     let mut rows = got.as_deref().map_or_else(|| Ok(Vec::new()), rows::read_got)?;
     if let Some(got) = got.as_deref().filter(|_| !rows.is_empty()) {

@@ -27,17 +27,14 @@ impl Bank {
             for scope in &group.scopes {
                 for family in &group.kernels {
                     let Family::Precomputed(name) = family else { continue };
-                    let Place { columns, label } = scope.gram(name.as_deref(), data)?;
-                    let next = places.len();
-                    let place = *places.entry(columns.clone()).or_insert(next);
-                    let function = Function::Precomputed { indefinite: Indefinite::default() };
-                    if seen.insert((place, written(function))) {
-                        specs.push(KernelSpec {
-                            function,
-                            columns,
-                            name: format!("precomputed on {label}"),
-                            landmarks: Vec::new(),
-                        });
+                    for Place { columns, label } in scope.grams(name.as_deref(), data)? {
+                        let next = places.len();
+                        let place = *places.entry(columns.clone()).or_insert(next);
+                        let function = Function::Precomputed { indefinite: Indefinite::default() };
+                        if seen.insert((place, written(function))) {
+                            let name = format!("precomputed on {label}");
+                            specs.push(KernelSpec { function, columns, name, landmarks: Vec::new() });
+                        }
                     }
                 }
                 for text in [false, true] {

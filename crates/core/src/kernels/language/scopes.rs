@@ -3,7 +3,7 @@
 use super::{Cols, Scope, list, quoted};
 use crate::{
     Error, Result,
-    data::{Dataset, nearest},
+    data::{Dataset, is_layer_of, nearest},
 };
 
 /// `auto` looks at single features up to this many of them.
@@ -90,8 +90,9 @@ impl Scope {
 }
 
 impl Scope {
-    /// The view of kernel values that a ready-made kernel reads; its columns in the order of the rows.
-    pub(super) fn gram(&self, name: Option<&str>, data: &Dataset) -> Result<Place> {
+    /// The views of kernel values that a ready-made kernel reads: the one of that name, or all kernels of a stack of that name. Their columns
+    /// are in the order of the rows.
+    pub(super) fn grams(&self, name: Option<&str>, data: &Dataset) -> Result<Vec<Place>> {
         let name = match (name, self) {
             (Some(name), _) => name,
             (None, Self::View(name)) => name,
@@ -100,36 +101,42 @@ impl Scope {
                 return Err(Error::data("kernel `precomputed`", "does not say which view it reads", remedy));
             }
         };
-        let views = data.views();
-        let Some(at) = views.iter().position(|v| v.name == name) else {
-            let grams = |v: &usize| data.is_gram(*v);
-            let names: Vec<String> = (0..views.len()).filter(grams).map(|v| views[v].name.clone()).collect();
-            if names.is_empty() {
-                let remedy = "name a file of them, or give a view of them";
-                return Err(Error::data(format!("view `{name}`"), "the data have no kernel values", remedy));
-            }
-            return Err(unknown("view", name, &names));
-        };
-        let (view, n) = (&views[at], data.places().iter().max().map_or(0, |m| m + 1));
-        if !data.is_gram(at) {
-            let problem = "holds features, and `precomputed` reads kernel values";
-            return Err(Error::data(
-                format!("view `{name}`"),
-                problem,
-                "mark it as a Gram matrix, or use another kernel",
-            ));
+        let names = || data.views().iter().map(|v| v.name.as_str());
+        let layers: Vec<&str> = names().filter(|v| is_layer_of(name, v)).collect();
+        if layers.is_empty() || names().any(|v| v == name) {
+            return Ok(vec![gram(name, data)?]);
         }
-        if n > view.columns.len() {
-            let expected = format!("a square matrix: {n} columns of kernel values, one per training row");
-            return Err(Error::shape(format!("view `{name}`"), expected, view.columns.len()));
-        }
-        let columns: Vec<usize> = data.places().iter().map(|p| view.columns.start + p).collect();
-        if data.rows().absent(&columns).is_some() {
-            let problem = "kernel values of some rows are missing";
-            return Err(Error::data(format!("view `{name}`"), problem, "fill them in, or leave those rows out"));
-        }
-        Ok(Place { columns, label: format!("view {name}") })
+        layers.into_iter().map(|layer| gram(layer, data)).collect()
     }
+}
+
+/// The columns of a view of kernel values.
+fn gram(name: &str, data: &Dataset) -> Result<Place> {
+    let views = data.views();
+    let Some(at) = views.iter().position(|v| v.name == name) else {
+        let grams = |v: &usize| data.is_gram(*v);
+        let names: Vec<String> = (0..views.len()).filter(grams).map(|v| views[v].name.clone()).collect();
+        if names.is_empty() {
+            let remedy = "name a file of them, or give a view of them";
+            return Err(Error::data(format!("view `{name}`"), "the data have no kernel values", remedy));
+        }
+        return Err(unknown("view", name, &names));
+    };
+    let (view, n) = (&views[at], data.places().iter().max().map_or(0, |m| m + 1));
+    if !data.is_gram(at) {
+        let problem = "holds features, and `precomputed` reads kernel values";
+        return Err(Error::data(format!("view `{name}`"), problem, "mark it as a Gram matrix, or use another kernel"));
+    }
+    if n > view.columns.len() {
+        let expected = format!("a square matrix: {n} columns of kernel values, one per training row");
+        return Err(Error::shape(format!("view `{name}`"), expected, view.columns.len()));
+    }
+    let columns: Vec<usize> = data.places().iter().map(|p| view.columns.start + p).collect();
+    if data.rows().absent(&columns).is_some() {
+        let problem = "kernel values of some rows are missing";
+        return Err(Error::data(format!("view `{name}`"), problem, "fill them in, or leave those rows out"));
+    }
+    Ok(Place { columns, label: format!("view {name}") })
 }
 
 /// Kernels of numbers read numbers, kernels of text read text, neither reads kernel values.

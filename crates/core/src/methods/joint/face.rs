@@ -218,12 +218,11 @@ impl<'a> Joint<'a> {
     /// Steps until the gap is all but closed, or every kernel is told apart, or they no longer help; ends where the gap was least, and tells it.
     fn walk_to(&mut self, problem: &Problem<'a>, set: &dyn Separable) -> f64 {
         let task: &Task<'_> = &problem.parts[0].task;
-        let scale = task.constant_objective();
         let (mut best, mut closest, mut slow) = (self.place(), f64::INFINITY, 0);
         for _ in 0..MAX_STEPS {
             let point = self.point(problem, set, self.theta.clone());
             // What truncation left out of kernels is not there for these steps.
-            let gap = relative_gap(point.primal, point.dual_sum - set.support(&self.half), scale);
+            let gap = relative_gap(point.primal, point.dual_sum - set.support(&self.half));
             slow = if gap > SLOW * closest { slow + 1 } else { 0 };
             if gap < closest {
                 (best, closest) = (self.place(), gap);

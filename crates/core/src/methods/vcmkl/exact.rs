@@ -61,7 +61,7 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> 
         lower = node.bound.min(best.objective);
         let proven = node.bound >= best.objective - slack(best.objective);
         if node.assigned % 4 == 0 || proven {
-            watch.record(best.objective, lower, relative_gap(best.objective, lower, 0.0), &best.inner);
+            watch.record(best.objective, lower, relative_gap(best.objective, lower), &best.inner);
         }
         if proven || watch.stopped || calls >= NODES_PER_ITERATION * effort.max_iter {
             heap.push(node);
@@ -109,7 +109,7 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> 
     let bound = heap.peek().map_or(f64::INFINITY, |n| n.bound);
     let lower = bound.min(best.objective - slack(best.objective)).max(lower.min(best.objective));
     let proven = bound >= best.objective - slack(best.objective);
-    watch.record(best.objective, lower, relative_gap(best.objective, lower, 0.0), &best.inner);
+    watch.record(best.objective, lower, relative_gap(best.objective, lower), &best.inner);
     let status = if proven { Status::Optimal } else { watch.status(false) };
     Ok(Outcome { lower, status, qp_calls: calls, ..best })
 }

@@ -131,7 +131,7 @@ impl Prepared {
             RuleSolver::Pddp => found.objective,
             _ => instance.learning_objective(&inner),
         };
-        let gap = crate::trace::relative_gap(objective, found.lower, 0.0);
+        let gap = crate::trace::relative_gap(objective, found.lower);
         let certificate = Certificate {
             primal: objective,
             dual: found.lower,

@@ -11,7 +11,8 @@ use crate::{
     linalg::Matrix,
     methods::{
         Prepared, TrainSpec, Verification,
-        verify::{FEASIBLE, SAME_DECISION, SAME_OBJECTIVE, multipliers, other_rows},
+        rounding::larger,
+        verify::{FEASIBLE, SAME_DECISION, SAME_OBJECTIVE, multipliers, other_rows, wrong_words},
     },
     model::Certificate,
     trace::Status,
@@ -38,11 +39,16 @@ impl Prepared {
             return Err(other_rows(format!("{} machines, and the fit had {}", tasks.len(), stored.machines.len())));
         }
         let values = model.rule_values(data)?.unwrap_or_else(|| Matrix::zeros(0, 0));
-        let (mut findings, mut primal, mut drift, mut change) = (Vec::new(), 0.0, 0.0f64, None);
+        let expected = self.samples.prediction(spec.multi_class);
+        let mut findings = wrong_words(model, &expected, spec.tol);
+        let (mut primal, mut drift, mut change) = (0.0, 0.0f64, None);
         let mut first = 0;
         for (task, set) in tasks.iter().zip(&stored.machines) {
             let rules = set.rules.len();
             let machines = &model.machines[first..first + rules];
+            if set.negate != negate {
+                findings.push(format!("{}: the rules agree on the other class than the request says", set.consensus));
+            }
             let sign = if negate { -1.0 } else { 1.0 };
             let y: Vec<f64> = task.y.iter().map(|y| sign * y).collect();
             let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..self.samples.kept.len()).collect());
@@ -69,7 +75,7 @@ impl Prepared {
             for (k, &i) in rows.iter().enumerate() {
                 for m in 0..rules {
                     let size = 1.0 + inner.f[(k, m)].abs();
-                    drift = drift.max((inner.f[(k, m)] - values[(i, first + m)]).abs() / size);
+                    drift = larger(drift, (inner.f[(k, m)] - values[(i, first + m)]).abs() / size);
                 }
             }
             let objective = instance.learning_objective(&inner);
@@ -87,7 +93,7 @@ impl Prepared {
             if matches!(own.solver, RuleSolver::Ccp | RuleSolver::Exact) {
                 let next = instance.solve(&instance.hard(&reassign(&instance, &inner)), Some(&inner))?;
                 let gain = (objective - instance.learning_objective(&next)) / size;
-                change = Some(change.unwrap_or(0.0f64).max(gain));
+                change = Some(larger(change.unwrap_or(0.0f64), gain));
                 let rests = matches!(set.certificate.status, Status::Stationary | Status::Optimal);
                 if rests && gain > GAIN {
                     findings.push(format!("{}: reassigning the rejected rows would gain {gain:.1e}", set.consensus));

@@ -1,7 +1,7 @@
 //! Where the training rows of a localized model lie, by its own functions.
 
 use super::{
-    super::{Gate, GroupGate, KernelGate, MethodSpec, Prepared, TrainSpec},
+    super::{Gate, GroupGate, KernelGate, MethodSpec, Prepared, TrainSpec, rounding::larger},
     FEASIBLE,
 };
 use crate::{
@@ -113,7 +113,7 @@ impl Places {
         let (gates, k) = (&self.scales[self.at(k)], self.at(k));
         let steepest = |gate: &dyn Gate, z: Vec<f64>| {
             let gradient = gate.gradient(&gate.element(z), gates, by_gate);
-            gradient.image.iter().fold(0.0, |m: f64, g| m.max(g.abs()))
+            gradient.image.iter().fold(0.0, |m: f64, g| larger(m, g.abs()))
         };
         if let MethodSpec::Lmkl { gate, gate_kernel, .. } = &spec.method {
             let kernel = prepared.gate_gram(spec, gate_kernel.as_deref())?;

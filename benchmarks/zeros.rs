@@ -120,12 +120,11 @@ fn sweep(
             "toy2" => Some(synthetic::toy2((300.0 * share) as usize, seed)),
             _ => None,
         };
-        let (x, y) = match drawn {
-            Some((x, y)) => (x, y),
-            None => {
-                let (rows, _) = split::stratified_split(y, share, seed)?;
-                (x.select(&rows), y.select(&rows))
-            }
+        let (x, y) = if let Some(drawn) = drawn {
+            drawn
+        } else {
+            let (rows, _) = split::stratified_split(y, share, seed)?;
+            (x.select(&rows), y.select(&rows))
         };
         for (at, &(price, v, tol)) in settings.iter().enumerate() {
             let c = if normalize == Normalize::Trace { price * x.len() as f64 } else { price };

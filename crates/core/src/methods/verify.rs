@@ -188,7 +188,7 @@ impl<'a> Checked<'a> {
         let regions = regions(model);
         let (unit, expected) = (prepared.samples.unit(spec), prepared.samples.prediction(spec.multi_class));
         let (scale, slope, findings) = (0.0, None, Vec::new());
-        let mut checked = Self { spec, parts, shared, regions, unit, scale, findings, shifted, slope, expected };
+        let mut checked = Self { spec, parts, shared, scale, findings, shifted, regions, unit, slope, expected };
         let places = Places::of(spec, model, data)?;
         let mut slopes = vec![0.0; if shared { 1 } else { tasks.len() }];
         let mut gradients: Vec<Matrix> = Vec::new();

@@ -212,7 +212,7 @@ impl<'a> Joint<'a> {
 
     /// Is no kernel left of which that cannot be said yet?
     fn told_apart(&self) -> bool {
-        self.stay_or_go().all(|ratio| ratio < 1.0 / CLEAR || ratio > CLEAR)
+        !self.stay_or_go().any(|ratio| (1.0 / CLEAR..=CLEAR).contains(&ratio))
     }
 
     /// Steps until the gap is all but closed, or every kernel is told apart, or they no longer help; ends where the gap was least, and tells it.

@@ -127,7 +127,7 @@ fn kept(best: &MethodRow, data: &ReportData) -> Option<String> {
         .collect();
     let heaviest = if top.is_empty() { String::new() } else { format!("; the heaviest are {}", top.join(", ")) };
     Some(format!(
-        "{} kept {} of {} kernels; {} carry 99 % of the weight{heaviest}.",
+        "{} kept {} of {} kernels ({} carry 99 % of the weight){heaviest}.",
         best.method, best.selected, best.total, best.carrying
     ))
 }

@@ -109,8 +109,10 @@ impl Case {
         let epsilon = (name == LossName::EpsilonInsensitive).then_some(0.1);
         let c = 10f64.powf(24.0 * rng.uniform() - 6.0);
         let tol = [1e-2, 1e-3, 1e-5][pick(&mut rng, 3)];
-        let spec =
-            TrainSpec { method, normalize, loss: Some(name), epsilon, c, tol, max_iter: 3, ..TrainSpec::default() };
+        // The plain problem, whose bounds are worked out again below.
+        let scale_target = false;
+        let asked = TrainSpec { method, normalize, loss: Some(name), epsilon, c, scale_target, ..TrainSpec::default() };
+        let spec = TrainSpec { tol, max_iter: 3, ..asked };
         Self { n, terms, data, target, y, spec, loss }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Input, Model};
 use crate::{
-    Error, Result,
+    Error, Result, Told,
     data::Dataset,
     gram::Stack,
     kernels::KernelSpec,
@@ -106,12 +106,8 @@ impl Model {
     pub fn decision_at(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {
         let decision = self.any_decision(rows, given)?;
         let Some(at) = decision.data().iter().position(|d| !d.is_finite()) else { return Ok(decision) };
-        let row = at / decision.cols() + 1;
-        let problem = format!(
-            "the decision value of row {row} is {}: its values are too large for this model",
-            decision.data()[at]
-        );
-        Err(Error::numerical("the prediction", problem))
+        let problem = Told::row(at / decision.cols(), format!("has the decision value {}", decision.data()[at]));
+        Err(Error::data("the prediction", problem, "its values are too large for this model"))
     }
 
     fn any_decision(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {

@@ -126,7 +126,12 @@ fn paragraph_names_the_best_its_kernels_and_the_certificate() {
         "{text}"
     );
     assert!(text.contains("Equal weights on all kernels give 0.700 (95 % interval 0.600 to 0.800)."), "{text}");
-    assert!(text.contains("gmkl v=0.5 kept 45 of 60 kernels (2 carry 99 % of the weight); the heaviest are rbf(2) on <x0> (23 %)"), "{text}");
+    assert!(
+        text.contains(
+            "gmkl v=0.5 kept 45 of 60 kernels (2 carry 99 % of the weight); the heaviest are rbf(2) on <x0> (23 %)"
+        ),
+        "{text}"
+    );
     let mut open = example();
     open.methods[1].status = Status::MaxIterations;
     open.methods[0].score.as_mut().unwrap().interval = Some((0.6, 0.86));

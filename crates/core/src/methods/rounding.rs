@@ -69,8 +69,10 @@ impl Slack {
         let typical = ((0..n).map(|i| off(i) * off(i)).sum::<f64>() / n.max(1) as f64).sqrt();
         let (mut loss, mut form) = (0.0, 0.0);
         for i in 0..n {
-            // Beside the sum itself, adding b and comparing with y are rounded.
-            let delta = TWICE * larger(typical, off(i)) + UNIT * (f[i].abs() + bias.abs() + task.y[i].abs());
+            // Beside the sum itself, adding b and comparing with y are rounded, unless there is nothing to add and nothing is left.
+            let exact = f[i] == 0.0 && bias == task.y[i];
+            let rounded = if exact { 0.0 } else { UNIT * (f[i].abs() + bias.abs() + task.y[i].abs()) };
+            let delta = TWICE * larger(typical, off(i)) + rounded;
             let at = |f: f64| task.loss.value(task.y[i], f + bias);
             loss += task.cost[i] * (larger(at(f[i] + delta), at(f[i] - delta)) - at(f[i])).max(0.0);
             form += 0.5 * a[i].abs() * delta;

@@ -8,7 +8,12 @@
 use std::ops::Range;
 
 use super::evaluate::{Problem, Run, active};
-use crate::{Result, model::Fit, trace::Silent, weights::Separable};
+use crate::{
+    Result,
+    model::{Certificate, Fit},
+    trace::Silent,
+    weights::Separable,
+};
 
 /// A weight below this share of the largest of its group is no selection. It is the smallest share that the papers count (Subrahmanya and
 /// Shin 2010, section 4), and far below the share of 10⁻³ that a certificate of 10⁻⁵ can tell from zero.
@@ -71,11 +76,10 @@ pub fn settle(problem: &Problem<'_>, set: &dyn Separable, mut fit: Fit) -> Resul
     run.keep(&point);
     let gap = run.gap();
     if gap <= problem.tol.max(fit.certificate.gap) {
-        let (primal, dual) = (point.primal, run.lower);
-        let settled = run.finish_as(primal, dual, gap, fit.certificate.status)?;
-        let iterations = fit.certificate.iterations;
-        (fit.weights, fit.parts, fit.certificate) = (settled.weights, settled.parts, settled.certificate);
-        fit.certificate.iterations = iterations;
+        let settled = run.finish()?;
+        let Certificate { primal, dual, gap, .. } = settled.certificate;
+        (fit.weights, fit.parts) = (settled.weights, settled.parts);
+        fit.certificate = Certificate { primal, dual, gap, ..fit.certificate };
     } else {
         fit.warnings.push(format!(
             "{gone} of the selected kernels have weights below a millionth of the largest; without them the relative gap would be \

@@ -15,13 +15,14 @@
 mod face;
 mod fewer;
 mod system;
+mod values;
 
 use std::ops::Range;
 
 pub use face::settle;
 use fewer::fewer;
-use rayon::prelude::*;
 use system::System;
+use values::{Kernel, Values};
 
 use super::{
     evaluate::{Memory, Point, Problem, Run, active},
@@ -30,7 +31,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, Gram, GramSource, Images, LowRank},
+    gram::{EXACT, Factor, GramSource, Images, LowRank},
     linalg::{Matrix, axpy, dot},
     machine::{
         Solution, Task,
@@ -184,79 +185,6 @@ fn combined(factors: &[&Factor], theta: &[f64]) -> LowRank {
 fn combined_size(problem: &Problem<'_>, theta: &[f64]) -> f64 {
     let grams = problem.grams;
     theta.iter().enumerate().map(|(t, w)| w * grams.trace(t)).sum::<f64>() / grams.n_samples() as f64
-}
-
-/// K_θ or something close.
-enum Kernel {
-    /// In few columns, to single precision if `rounded`.
-    Thin { thin: LowRank, rounded: bool },
-    /// Every entry.
-    Whole(Gram),
-}
-
-impl Kernel {
-    /// With a share of the trace left out.
-    fn of(grams: &dyn GramSource, theta: &[f64], share: f64) -> Self {
-        match thin(grams) {
-            Some(factors) => Self::Thin { thin: combined(&factors, theta).thinner(share), rounded: share > ROUNDED },
-            None => Self::Whole(grams.combine_rough(theta, share)),
-        }
-    }
-}
-
-/// V.
-enum Values<'a> {
-    /// A column per term.
-    Exact(Matrix),
-    /// In the coordinates of the terms, and a row per term to single precision, for the steps.
-    Single { exact: Images<'a>, rows: Vec<f32> },
-}
-
-impl Values<'_> {
-    /// Of one term.
-    fn column(&self, m: usize) -> Vec<f64> {
-        match self {
-            Self::Exact(v) => v.column(m),
-            Self::Single { exact, rows } => {
-                let n = rows.len() / exact.forms().len();
-                rows[m * n..(m + 1) * n].iter().map(|x| f64::from(*x)).collect()
-            }
-        }
-    }
-
-    /// V x, exactly.
-    fn decision(&self, x: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Exact(v) => v.times(x),
-            Self::Single { exact, .. } => exact.times(x),
-        }
-    }
-
-    /// V x.
-    fn times(&self, x: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Exact(v) => v.times(x),
-            Self::Single { rows, .. } => {
-                let n = rows.len() / x.len();
-                let mut out = vec![0.0; n];
-                for (x, row) in x.iter().zip(rows.chunks_exact(n)) {
-                    out.iter_mut().zip(row).for_each(|(o, r)| *o += x * f64::from(*r));
-                }
-                out
-            }
-        }
-    }
-
-    /// Vᵀ v.
-    fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Exact(values) => values.transposed_times(v),
-            Self::Single { rows, .. } => {
-                let own = |row: &[f32]| row.iter().zip(v).map(|(r, v)| f64::from(*r) * v).sum();
-                rows.par_chunks_exact(v.len()).with_min_len(64).map(own).collect()
-            }
-        }
-    }
 }
 
 /// How much of the kernel steps leave out, and how they get on.

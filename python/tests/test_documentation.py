@@ -5,6 +5,7 @@ it takes is said by a sentence of the paragraph before it with the word "needs":
 blocks and commands make, or "the block before".
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -52,7 +53,7 @@ class Block(NamedTuple):
 def blocks(page):
     text = page.read_text(encoding="utf-8")
     found = list(FENCE.finditer(text))
-    for match, after in zip(found, [*found[1:], None], strict=True):
+    for match, after in itertools.zip_longest(found, found[1:]):
         before = text[: match.start()].rstrip().rpartition("\n\n")[2].replace("\n", " ")
         needs = " ".join(s for s in re.split(r"(?<=[.:]) ", before) if re.search(r"\bneeds\b", s))
         output = after[2] if after and after[1] == "text" else ""
@@ -110,13 +111,14 @@ def run_python(code, folder, allowed=()):
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A folder in which every block of the guides and the README has run, in the order of `COURSE`."""
+    """What was there after each page, in a folder with its name: all blocks of the guides and the README, in the order of `COURSE`."""
     if PROGRAM is None:
         pytest.skip("the program is not built: cargo build --release")
-    folder = tmp_path_factory.mktemp("course")
+    all_, folder = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("here")
     environment = os.environ | {"PATH": f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"}
-    for page in COURSE:
-        for block in blocks((ROOT / "docs" / f"{page}.md").resolve()):
+    for name in COURSE:
+        page = (ROOT / "docs" / f"{name}.md").resolve()
+        for block in blocks(page):
             if saved := re.search(r"[Ss]ave (?:it )?as `([^`]+)`", block.before):
                 (folder / saved[1]).write_text(block.code, encoding="utf-8")
             if block.kind == "python" and not block.modules():
@@ -128,7 +130,8 @@ def course(tmp_path_factory):
                 )
                 meant = 2 if block.output.startswith("error:") else 0
                 assert done.returncode == meant, f"{block}: {block.code}{done.stderr}"
-    return folder
+        shutil.copytree(folder, all_ / page.stem)
+    return all_
 
 
 def anchors(page):
@@ -148,7 +151,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_commands_in_guides_and_readme_run(course):
-    assert (course / "report.html").exists() and (course / "predictions.csv").exists()
+    assert (course / "README" / "report.html").exists() and (course / "README" / "predictions.csv").exists()
 
 
 @pytest.mark.parametrize("block", [b for page in PYTHON for b in page], ids=str)
@@ -158,7 +161,7 @@ def test_python_blocks_run_by_themselves(block, tmp_path, request):
     for module in sorted(modules):
         pytest.importorskip(module, reason=f"{block} needs {module}, which is not installed")
     for file in files:
-        shutil.copy(request.getfixturevalue("course") / file, tmp_path)
+        shutil.copy(request.getfixturevalue("course") / Path(block.page).stem / file, tmp_path)
     done = run_python("".join(b.code for b in chain), tmp_path, modules)
     assert done.returncode == 0, done.stderr
 

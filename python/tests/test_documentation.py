@@ -1,8 +1,8 @@
 """What the documentation shows runs, and its links lead somewhere. Outputs are not compared: last digits may differ.
 
-A Python block of README.md or docs runs by itself in a fresh process and an empty folder, with nothing but what `pip install mercer` brings. What more
-it takes is said by a sentence of the paragraph before it with the word "needs": other packages by name, files in backticks, which earlier
-blocks and commands make, or "the block before".
+A Python block of README.md or docs runs by itself in a fresh process and an empty folder, with nothing but what
+`pip install mercer` brings. What more it takes is said by a sentence of the paragraph before it with the word "needs": other
+packages by name, files in backticks, which earlier blocks and commands make, or "the block before".
 """
 
 import itertools

@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from mercer import _mercer, _params
 from mercer._base import MKLClassifier
@@ -148,12 +147,3 @@ class VCMKLClassifier(MKLClassifier):
 
     def _machine_labels(self) -> list[Any]:
         return self._machine_names
-
-    def weights_frame(self) -> Any:
-        """Kernel weights as a pandas data frame, one row per kernel, one column per rule."""
-        check_is_fitted(self, "_model")
-        import pandas as pd
-
-        index = pd.Index(self.kernel_names_, name="kernel")
-        flat = self.kernel_weights_.reshape(-1, len(self.kernel_names_))
-        return pd.DataFrame(flat.T, index=index, columns=self._machine_labels())

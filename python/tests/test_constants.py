@@ -85,14 +85,14 @@ def test_smkl_does_not_end_in_a_constant_on_unequal_classes(params, unequal):
 def test_the_price_of_the_scale(tmp_path, binary):
     X, y = binary
     clf = SMKLClassifier(BANK).fit(X, y)
-    assert clf.C == "scale" and clf.C_ == len(y)
+    assert clf.C == "scale" and len(y) == clf.C_
     clf.save(tmp_path / "m.mercer")
     loaded = load(tmp_path / "m.mercer")
     assert (loaded.C, loaded.C_, loaded.normalize) == ("scale", len(y), "trace")
     assert SMKLClassifier(BANK, normalize="multiplicative").fit(X, y).C_ == 1
     # Rows of weight zero are absent.
     weight = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
-    assert SMKLClassifier(BANK).fit(X, y, sample_weight=weight).C_ == len(y) - 10
+    assert len(y) - 10 == SMKLClassifier(BANK).fit(X, y, sample_weight=weight).C_
     trace = GMKLClassifier(BANK, C="scale", normalize="trace").fit(X, y)
     assert trace.score(X, y) > 0.8
     with pytest.raises(ValueError, match='`C` must be a number, "auto" or "scale"'):

@@ -1,5 +1,7 @@
 """Veto–consensus rules from Python."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -146,3 +148,11 @@ def test_dearer_false_positives_make_for_fewer(binary):
 def test_wrong_parameters_are_named(params, error, binary):
     with pytest.raises(error, match=next(iter(params))):
         VCMKLClassifier("linear", **params).fit(*binary)
+
+
+def test_frames_of_weights_say_that_they_need_pandas(monkeypatch):
+    X, y = polygon(80, 4, 0)
+    clf = VCMKLClassifier("rbf(1)", n_rules=2).fit(X, y)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"weights_frame\(\) needs pandas"):
+        clf.weights_frame()

@@ -132,6 +132,11 @@ pub trait GramSource: Sync {
     /// tr K_t, what truncation left out included.
     fn trace(&self, t: usize) -> f64;
 
+    /// A number that tr K_t does not exceed, and that takes little work to find.
+    fn trace_bound(&self, t: usize) -> f64 {
+        self.trace(t)
+    }
+
     /// s_t = aᵀ K_t a for every term.
     fn quad_forms(&self, a: &[f64]) -> Vec<f64> {
         self.quad_forms_of(&(0..self.n_terms()).collect::<Vec<_>>(), a)

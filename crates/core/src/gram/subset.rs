@@ -73,6 +73,10 @@ impl GramSource for Groups<'_> {
         self.members[t].iter().map(|&(m, factor)| factor * self.base.trace(m)).sum()
     }
 
+    fn trace_bound(&self, t: usize) -> f64 {
+        self.members[t].iter().map(|&(m, factor)| factor * self.base.trace_bound(m)).sum()
+    }
+
     fn combine(&self, weights: &[f64]) -> Gram {
         self.base.combine(&self.expand(weights))
     }

@@ -132,6 +132,12 @@ impl GramSource for LocalizedGramSet<'_> {
         diagonal.sum::<f64>() + self.residual(t)
     }
 
+    fn trace_bound(&self, t: usize) -> f64 {
+        let (m, j) = self.terms[t];
+        let largest = self.scales[j].iter().fold(0.0, |m: f64, s| m.max(s.abs()));
+        largest * largest * self.base.trace_bound(m)
+    }
+
     fn combine(&self, weights: &[f64]) -> Gram {
         let mut out = self.combine_others(weights);
         add_factors(&self.active_factors(weights), &mut out);

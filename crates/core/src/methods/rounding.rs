@@ -108,7 +108,7 @@ fn open(task: &Task<'_>, a: &[f64], bias: f64) -> f64 {
 /// How far rounding is expected to move the objective at most, where |K a| is at most ‖a‖₁ times the size of the diagonal. Losses are no steeper
 /// than their prices, or than their multipliers say.
 fn expected(grams: &dyn GramSource, theta: &[f64], task: &Task<'_>, a: &[f64]) -> f64 {
-    let diagonal: f64 = (0..theta.len()).filter(|&t| theta[t] != 0.0).map(|t| theta[t] * grams.trace(t)).sum();
+    let diagonal: f64 = (0..theta.len()).filter(|&t| theta[t] != 0.0).map(|t| theta[t] * grams.trace_bound(t)).sum();
     let total: f64 = a.iter().map(|a| a.abs()).sum();
     let value = total * diagonal / grams.n_samples() as f64;
     let compared = task.y.iter().fold(0.0, |m: f64, y| m.max(y.abs()));

@@ -157,7 +157,7 @@ pub struct Search {
     pub scores: Vec<Vec<f64>>,
     /// Folds in which the fit of request s was a constant on its training rows, at `flat[s]`.
     pub flat: Vec<usize>,
-    /// The request that [`best_of`] picks.
+    /// The request with the largest mean score whose fits are no constants; of equals the one with the larger C.
     pub best: usize,
 }
 

@@ -43,7 +43,8 @@ const SPENT: f64 = 1e-13;
 const FLAT: usize = 5;
 /// Kernels leave this many times at most before they are looked at as a whole, and others join as often.
 const MAX_ROUNDS: usize = 6;
-/// A kernel may have weight unless its own, as a share of the largest, is less than this times the share of its multiplier that it lacks.
+/// A kernel may have weight unless its own, as a share of the largest, is less than this times the share of its multiplier that it lacks. In the
+/// 72 fits of `EARLY` a tenth of this kept a seventh more kernels and saved 2 of 352 steps.
 const MAY_HAVE: f64 = 1e-2;
 /// A kernel joins where ½ s_m exceeds λ φ'(0) by this share of it: less than that moves the objective by no more than the square.
 const MISSED: f64 = 1e-6;

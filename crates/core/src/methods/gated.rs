@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 use super::{
     evaluate::{Point, Problem, Run, active, solve_at, spread},
-    zeros::DUST,
+    zeros::least,
 };
 use crate::{
     Error, Result,
@@ -164,7 +164,6 @@ fn without_dust(problem: &Problem<'_>, gate: &dyn Gate, gated: Gated) -> Result<
     let weights = gate.weights(&gated.gates, &gated.parameters);
     let kernels = gated.gates.cols();
     // Weights of a kernel gate are one group, those of a group gate one for each group.
-    let least = |group: &[f64]| DUST * group.iter().copied().fold(0.0, f64::max);
     let shut: Vec<bool> = weights.chunks(kernels).flat_map(|own| own.iter().map(|w| *w < least(own))).collect();
     if !shut.contains(&true) {
         return Ok(gated);
@@ -368,7 +367,7 @@ fn shortest_mean(vectors: &[&Element]) -> Element {
 
 /// Kernels with a gate above 10⁻⁶ of the largest somewhere.
 fn active_gates(gates: &Matrix) -> usize {
-    let largest = gates.data().iter().copied().fold(0.0, f64::max);
-    let open = |m: usize| f64::from(gates.column(m).iter().any(|g| *g > 1e-6 * largest));
+    let least = least(gates.data());
+    let open = |m: usize| f64::from(gates.column(m).iter().any(|g| *g > least));
     active(&(0..gates.cols()).map(open).collect::<Vec<_>>())
 }

@@ -98,8 +98,9 @@ impl Prepared {
         spec.check()?;
         let bank = language::parse(&spec.kernels)?;
         let samples = Samples::new(data.len(), target, sample_weight).map_err(|e| data.located(e))?;
-        let data = if samples.kept.len() == data.len() { data.clone() } else { data.select(&samples.kept) };
-        Self::from_kept(&data, samples, bank, spec, began).map_err(|e| data.located(e))
+        let fewer = (samples.kept.len() < data.len()).then(|| data.select(&samples.kept));
+        let kept = fewer.as_ref().unwrap_or(data);
+        Self::from_kept(kept, samples, bank, spec, began).map_err(|e| kept.located(e))
     }
 
     /// The same from the rows that have a weight.

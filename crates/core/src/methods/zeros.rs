@@ -17,7 +17,7 @@ use crate::{
 
 /// A weight below this share of the largest of its group is no selection. It is the smallest share that the papers count (Subrahmanya and
 /// Shin 2010, section 4), and far below the share of 10⁻³ that a certificate of 10⁻⁵ can tell from zero.
-pub const DUST: f64 = 1e-6;
+const DUST: f64 = 1e-6;
 /// The accuracy of a machine solved to certify weights, as a share of the tolerance: nine tenths of it are left for the weights.
 pub const MACHINE: f64 = 0.1;
 /// Where multipliers do not tell, weights below this share of `small` count as lacking: at a gap of 10⁻³ they are known to 10⁻² or so.
@@ -47,11 +47,16 @@ pub fn without_lacking(set: &dyn Separable, theta: &[f64], half: &[f64], small: 
     out
 }
 
+/// The smallest weight of a group that is a selection: [`DUST`] of the largest.
+pub fn least(group: &[f64]) -> f64 {
+    DUST * group.iter().copied().fold(0.0, f64::max)
+}
+
 /// θ without the weights below [`DUST`] of the largest of their group.
 fn without_dust(set: &dyn Separable, theta: &[f64]) -> Vec<f64> {
     let mut out = theta.to_vec();
     for group in set.groups(theta.len()) {
-        let least = DUST * theta[group.clone()].iter().copied().fold(0.0, f64::max);
+        let least = least(&theta[group.clone()]);
         out[group].iter_mut().filter(|t| **t < least).for_each(|t| *t = 0.0);
     }
     out

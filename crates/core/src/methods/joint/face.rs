@@ -10,7 +10,7 @@
 use super::{
     super::{
         evaluate::{Point, Problem, Run},
-        zeros::{DUST, MACHINE, thresholds},
+        zeros::{MACHINE, least, thresholds},
     },
     Joint, Kernel, SLOW, Values, combined_size,
     fewer::fewer,
@@ -244,8 +244,8 @@ impl<'a> Joint<'a> {
     /// The weights, zero where they lack more of their multiplier than they have of the largest weight; on the simplex, with as few of those that
     /// are alike as make the same decision values.
     fn with_zeros(&self, set: &dyn Separable) -> Vec<f64> {
-        let largest = self.theta.iter().copied().fold(0.0, f64::max);
-        let own = |(theta, ratio): (&f64, f64)| if ratio < 1.0 || *theta < DUST * largest { 0.0 } else { *theta };
+        let least = least(&self.theta);
+        let own = |(theta, ratio): (&f64, f64)| if ratio < 1.0 || *theta < least { 0.0 } else { *theta };
         let mut theta: Vec<f64> = self.theta.iter().zip(self.stay_or_go()).map(own).collect();
         if set.phi(1.0)[2] == 0.0 {
             fewer(&mut theta, &|m| {

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Modules are listed in the order data flows; a module may use only those to its left:
-//! `error < linalg < trace < data < kernels < gram < loss < metrics < machine < weights < localize < model < methods < select < report`.
+//! `error < tuning < linalg < trace < data < kernels < gram < loss < metrics < machine < weights < localize < model < methods < select < report`.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -40,6 +40,7 @@ pub mod model;
 pub mod report;
 pub mod select;
 pub mod trace;
+mod tuning;
 pub mod weights;
 
 pub use error::{Error, Told};

@@ -6,9 +6,9 @@ use std::{
 };
 
 /// Modules in the order data flows; a module may use only those to its left.
-const ORDER: [&str; 15] = [
-    "error", "linalg", "trace", "data", "kernels", "gram", "loss", "metrics", "machine", "weights", "localize",
-    "model", "methods", "select", "report",
+const ORDER: [&str; 16] = [
+    "error", "tuning", "linalg", "trace", "data", "kernels", "gram", "loss", "metrics", "machine", "weights",
+    "localize", "model", "methods", "select", "report",
 ];
 
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {

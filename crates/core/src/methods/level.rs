@@ -18,28 +18,33 @@ use crate::{
     linalg::dot,
     model::Fit,
     trace::Observer,
+    tuning::tuning,
     weights::{Separable, WeightSet},
 };
 
-/// Where the level lies between the bounds. The constant of the paper's rate is 4 at 0.3 and 101 at its 0.9.
-const LEVEL: f64 = 0.3;
-/// On the simplex, where the model has corners only, a higher level needs fewer iterations (counted on Toy 1 and WDBC, 20 prices each: 683
-/// and 738 at 0.3, 623 and 626 at 0.5).
-const LEVEL_SIMPLEX: f64 = 0.5;
-/// Accuracy of the sub-problems, as a fraction of the gap still open.
-const ACCURACY: f64 = 1e-2;
-/// Weights below this fraction of the largest are zeros.
-const ZERO: f64 = 1e-7;
-/// A weight is a zero in the answer if it is below this fraction of the largest, times what its multiplier lacks: the first of these for which
-/// that is certified. L1 fits of Pima (C = 1, tolerance 10⁻⁵, five halves) keep 14.4 kernels on the average so, and kept 19.6 where the
-/// fraction was 10⁻³ whatever the multiplier said.
-const SMALL: [f64; 2] = [1e-1, 1e-2];
-/// Accuracy of second-order steps, likewise.
-const NEWTON_ACCURACY: f64 = 1e-3;
-/// Where the gap has hardly fallen, second-order steps are not tried: better points alone do not raise the lower bound.
-const PROGRESS: f64 = 0.98;
-/// Cuts kept at most.
-const MAX_CUTS: usize = 60;
+tuning! { "level"
+    /// Height of the level between the lower bound (0) and the best value (1). The constant of the paper's rate is 4 at 0.3 and 101 at the
+    /// paper's 0.9.
+    height: f64 = 0.3;
+    /// Height of the level on the simplex, where the model has corners only: counted on Toy 1 and WDBC, 20 values of C each, 683 and 738
+    /// iterations at 0.3, 623 and 626 at 0.5.
+    height_on_simplex: f64 = 0.5;
+    /// Accuracy of the projection onto the level set, as a share of the gap still open.
+    projection_gap_share: f64 = 1e-2;
+    /// Accuracy of second-order steps, as a share of the gap still open.
+    second_order_gap_share: f64 = 1e-3;
+    /// A starting weight below this share of the largest is set to zero.
+    negligible_weight_share: f64 = 1e-7;
+    /// A weight is a zero in the answer if its share of the largest is below this number times what its multiplier lacks: the numbers are
+    /// tried in turn until the answer is certified. Measured on L1 fits of Pima (C = 1, tolerance 1e-5, five halves): 14.4 kernels are kept
+    /// on average, and 19.6 with a share of 1e-3 whatever the multiplier said.
+    zero_weight_shares: [f64; 2] = [1e-1, 1e-2];
+    /// Second-order steps are tried only where the last step brought the gap below this share of what it was: better points alone do not
+    /// raise the lower bound.
+    falling_gap_share: f64 = 0.98;
+    /// Largest number of cuts that are kept.
+    cuts_kept: usize = 60;
+}
 
 /// Minimises over `set` by the level method, starting from what `memory` holds and leaving there what it found.
 pub fn fit(
@@ -49,7 +54,7 @@ pub fn fit(
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
     let mut run = Run::new(problem, observer);
-    let share = if set.phi(1.0)[2] == 0.0 { LEVEL_SIMPLEX } else { LEVEL };
+    let share = if set.phi(1.0)[2] == 0.0 { TUNING.height_on_simplex } else { TUNING.height };
     let cuts = &mut memory.cuts;
     memory.prover = None;
     let mut duals = memory.duals.take();
@@ -68,7 +73,7 @@ pub fn fit(
         cuts.push(point.dual_sum, point.slope.clone(), point.duals(), point.images.clone());
         let (mut mu, mut screened) = (Vec::new(), false);
         if !run.optimal() {
-            mu = cuts.bound(set, &point.theta, ACCURACY * (run.upper() - run.lower)).0;
+            mu = cuts.bound(set, &point.theta, TUNING.projection_gap_share * (run.upper() - run.lower)).0;
             run.raise(cuts.aggregate(set, &mu).0);
             let (average, images) = (cuts.average(&mu), cuts.average_images(&mu));
             let (value, slope) = run.cut(&average, images.as_ref());
@@ -88,13 +93,13 @@ pub fn fit(
             memory.remember(run.best.as_ref());
             return run.finish();
         }
-        cuts.trim(set, &mu, MAX_CUTS);
+        cuts.trim(set, &mu, TUNING.cuts_kept);
         let open = run.upper() - run.lower;
-        let progress = run.gap() < PROGRESS * before;
+        let progress = run.gap() < TUNING.falling_gap_share * before;
         let step = match (better, origin.take()) {
             (true, _) if progress => {
                 let model = Model::new(&run, set, &point, &kernel);
-                let step = model.and_then(|m| m.step(set, cuts, run.upper(), NEWTON_ACCURACY * open));
+                let step = model.and_then(|m| m.step(set, cuts, run.upper(), TUNING.second_order_gap_share * open));
                 origin = step.is_some().then(|| point.clone());
                 step
             }
@@ -103,7 +108,10 @@ pub fn fit(
         };
         theta = match step {
             Some(theta) => theta,
-            None => clean(set, cuts.nearest(set, &point.theta, run.lower + share * open, ACCURACY * open)),
+            None => clean(
+                set,
+                cuts.nearest(set, &point.theta, run.lower + share * open, TUNING.projection_gap_share * open),
+            ),
         };
         duals = Some(point.duals());
     }
@@ -121,7 +129,7 @@ fn between(set: &dyn WeightSet, from: &Point, to: &Point) -> Vec<f64> {
 /// speaks of exactly these weights.
 pub fn clean(set: &dyn WeightSet, mut theta: Vec<f64>) -> Vec<f64> {
     let largest = theta.iter().copied().fold(0.0, f64::max);
-    theta.iter_mut().for_each(|t| *t = if *t <= ZERO * largest { 0.0 } else { *t });
+    theta.iter_mut().for_each(|t| *t = if *t <= TUNING.negligible_weight_share * largest { 0.0 } else { *t });
     set.tighten(&mut theta);
     theta
 }
@@ -144,7 +152,7 @@ fn polish(run: &mut Run<'_>, set: &dyn Separable, cuts: &Cuts, mu: &[f64], last:
     }
     if set.selects() {
         let kept = active(&best.theta);
-        let without = SMALL.map(|small| without_lacking(set, &best.theta, &best.slope, small));
+        let without = TUNING.zero_weight_shares.map(|small| without_lacking(set, &best.theta, &best.slope, small));
         candidates.extend(without.into_iter().filter(|theta| active(theta) < kept));
     }
     for mut theta in candidates {

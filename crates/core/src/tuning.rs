@@ -1,0 +1,60 @@
+//! The numbers that decide how a solver goes its way: one `Tuning` on top of each solver's file, every field with its unit and its reason.
+//!
+//! No number here changes an optimum; each changes how fast it is reached. `benchmarks/constants.py` builds the program with the feature
+//! `sweep`, multiplies one number at a time, and records what that costs: that record is the evidence that the fields refer to.
+
+/// Declares the struct `Tuning` of the solver named, and `TUNING`, the values in use.
+macro_rules! tuning {
+    ($solver:literal $($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $value:expr;)+) => {
+        #[allow(missing_docs)] // every field has its own comment, which the macro asks for
+        pub(crate) struct Tuning {
+            $($(#[doc = $doc])+ pub(crate) $name: $kind,)+
+        }
+
+        #[cfg(not(feature = "sweep"))]
+        pub(crate) const TUNING: Tuning = Tuning { $($name: $value,)+ };
+
+        #[cfg(feature = "sweep")]
+        pub(crate) static TUNING: std::sync::LazyLock<Tuning> = std::sync::LazyLock::new(|| Tuning {
+            $($name: $crate::tuning::swept(concat!($solver, ".", stringify!($name)), $value),)+
+        });
+    };
+}
+pub(crate) use tuning;
+
+/// A number, or several, that a sweep can multiply.
+#[cfg(feature = "sweep")]
+pub(crate) trait Number: Copy {
+    /// This many times as much; whole numbers are rounded.
+    fn times(self, factor: f64) -> Self;
+}
+
+#[cfg(feature = "sweep")]
+impl Number for f64 {
+    fn times(self, factor: f64) -> Self {
+        self * factor
+    }
+}
+
+#[cfg(feature = "sweep")]
+impl Number for usize {
+    fn times(self, factor: f64) -> Self {
+        (self as f64 * factor).round() as Self
+    }
+}
+
+#[cfg(feature = "sweep")]
+impl<T: Number, const N: usize> Number for [T; N] {
+    fn times(self, factor: f64) -> Self {
+        self.map(|x| x.times(factor))
+    }
+}
+
+/// `value`, or a multiple of it where the environment says so: `MERCER_SWEEP="level.depth*2,smo.cache*0.5"`.
+#[cfg(feature = "sweep")]
+pub(crate) fn swept<T: Number>(name: &str, value: T) -> T {
+    let asked = std::env::var("MERCER_SWEEP").unwrap_or_default();
+    let factor =
+        asked.split(',').find_map(|item| item.trim().split_once('*').filter(|(n, _)| *n == name)?.1.parse().ok());
+    factor.map_or(value, |f| value.times(f))
+}

@@ -6,9 +6,9 @@ use std::{
 };
 
 /// Modules in the order data flows; a module may use only those to its left.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 20] = [
     "error", "tuning", "linalg", "trace", "data", "kernels", "gram", "loss", "metrics", "machine", "weights",
-    "localize", "model", "methods", "select", "report",
+    "localize", "request", "model", "outer", "prepare", "methods", "train", "select", "report",
 ];
 
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {

@@ -9,33 +9,44 @@
 
 use rayon::prelude::*;
 
-use super::{
-    Memory, Part, Problem, TrainSpec,
-    samples::{MachineTask, Samples},
-    uniform,
-};
+use super::Method;
 use crate::{
-    Error, Result,
+    Error, Model, Result,
     data::{self, Target, split},
     gram::{BuildOptions, GramSet, GramSource, Groups, Stack},
     kernels::KernelSpec,
     linalg::Matrix,
-    machine::{Fitting, Task},
-    model::{Fit, Predictor},
-    trace::{Observer, Silent},
+    machine::Fitting,
+    model::{Fit, Input, Predictor},
+    outer::{Memory, Part, Problem, fixed},
+    prepare::{Job, MachineTask, Samples},
+    request::{Single, TrainSpec},
+    trace::{Observer, Silent, Status},
 };
 
-/// Solves at the weights in `memory`, where [`choose`] has put its answer.
-pub fn fit(problem: &Problem<'_>, memory: &mut Memory, observer: &mut dyn Observer) -> Result<Fit> {
-    let Some(theta) = memory.theta.take() else {
-        let got = "kernel terms without their rows";
-        return Err(Error::param("method", "fitted through `train` or `Prepared`: single needs rows to fold", got));
-    };
-    uniform::fit_at(problem, theta, memory, observer)
+impl Method for Single {
+    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+        let prepared = job.prepared;
+        let rows = match (&prepared.table, &prepared.input) {
+            (Some(x), Input::Table { kernels, .. }) => Rows::Table(x, kernels),
+            _ => Rows::Ready(&prepared.grams),
+        };
+        let options = prepared.options_left(job.request);
+        let folds = (self.folds, self.seed);
+        let (theta, stopped) = choose(&rows, &prepared.samples, job.request, &options, folds, observer)?;
+        let mut fits = job.global_fits(memories, observer, &mut |problem, memory, observer| {
+            fixed(problem, theta.clone(), memory, observer)
+        })?;
+        if let Some(warning) = stopped {
+            fits.iter_mut().for_each(|f| f.certificate.status = Status::Stopped);
+            fits[0].warnings.push(warning);
+        }
+        job.global_model(&fits)
+    }
 }
 
 /// What folds are cut from.
-pub(super) enum Rows<'a> {
+enum Rows<'a> {
     /// The training table (standardised or not: folds standardise anew) and its kernels.
     Table(&'a data::Rows, &'a [KernelSpec]),
     /// Ready-made terms. Scaled or centred by all rows, they give a fold the same kernel as the raw ones once it has scaled or centred
@@ -48,7 +59,7 @@ const AT_ONCE: usize = 16;
 
 /// Weight 1 on the kernel that predicts best on rows it was not fitted to, one for all machines of the model. Where the observer ends the
 /// search, the best by the folds that were done (in the first fold, of the kernels that were tried), and a word about it.
-pub(super) fn choose(
+fn choose(
     rows: &Rows<'_>,
     samples: &Samples,
     spec: &TrainSpec,
@@ -191,11 +202,7 @@ impl<'a> Fold<'a> {
     }
 
     fn parts(&self) -> Vec<Part<'_>> {
-        let (loss, intercept) = (self.fitting.loss(), self.spec.fit_intercept);
-        self.tasks
-            .iter()
-            .map(|t| Part { task: Task { y: &t.y, cost: &t.cost, loss, intercept }, rows: t.rows.as_deref() })
-            .collect()
+        self.tasks.iter().map(|t| t.part(&self.fitting, self.spec)).collect()
     }
 
     /// All machines on the one term of `grams`; weights as a vector over `terms` with a 1 at `at`.
@@ -210,7 +217,7 @@ impl<'a> Fold<'a> {
             working_set: false,
             screening: false,
         };
-        let mut fit = uniform::fit_at(&problem, vec![1.0], &mut Memory::default(), &mut Silent)?;
+        let mut fit = fixed(&problem, vec![1.0], &mut Memory::default(), &mut Silent)?;
         fit.weights = (0..terms).map(|t| f64::from(t == at)).collect();
         fit.parts.iter_mut().for_each(|p| p.rescale(self.unit));
         Ok(fit)

@@ -1,17 +1,17 @@
 //! From prepared kernel terms to a model of rules.
 
-use super::{
-    Effort, Inner, Instance, Margin, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp, descend, exact, pddp,
-    sgd, solvers::owners_of,
-};
+use super::{Effort, Inner, Instance, Margin, Outcome, Watch, am, ccp, descend, exact, pddp, sgd, solvers::owners_of};
 use crate::{
     Error, Model, Result,
     data::Target,
     gram::{Gram, GramSource},
     linalg::Matrix,
     machine::Fitting,
-    methods::{Prepared, TrainSpec, samples::MachineTask},
-    model::{Certificate, Fit, FitPart, Rule, RuleSet, Rules, Scheme, Share},
+    methods::Method,
+    model::{Certificate, Fit, FitPart, Rule, RuleSet, Rules, Share},
+    outer::Memory,
+    prepare::{Job, MachineTask, Prepared},
+    request::{MethodSpec, RuleCount, RuleSolver, Scheme, TrainSpec, VcmklSpec},
     trace::{IterRecord, Observer},
     weights::{LpBall, WeightSet},
 };
@@ -21,9 +21,15 @@ const ZERO: f64 = 1e-9;
 /// Multipliers above this share are at their bound.
 const FULL: f64 = 1.0 - 1e-6;
 
+impl Method for VcmklSpec {
+    fn fit(&self, job: &Job<'_>, _: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+        job.prepared.fit_rules(job.request, self, job.fitting, observer)
+    }
+}
+
 impl Prepared {
     /// Fits the rules of every machine.
-    pub(in crate::methods) fn fit_rules(
+    fn fit_rules(
         &self,
         spec: &TrainSpec,
         own: &VcmklSpec,
@@ -55,8 +61,7 @@ impl Prepared {
             fits.extend(machine.fits);
         }
         let mut filled = spec.clone();
-        filled.method =
-            crate::methods::MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
+        filled.method = MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
         let mut model = self.assemble_fits(&fits, &filled, fitting)?;
         let mut rest = fits.as_slice();
         let values: Vec<Vec<f64>> = sets
@@ -165,7 +170,7 @@ struct Machine {
 }
 
 /// Do the rules agree on the first of two classes?
-pub(super) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
+pub(crate) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     match (&own.consensus, names.len()) {
         (None, _) => Ok(false),
         (Some(class), 2) => names
@@ -183,7 +188,7 @@ pub(super) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
 
 /// Price of every row: 2 C γ and 2 C (1 − γ) times its weights, so that γ = ½ is the price C; with ν the same without C, over the sum of
 /// weights.
-pub(super) fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
+pub(crate) fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
     let sum =
         |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
     let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
@@ -194,13 +199,13 @@ pub(super) fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: 
 }
 
 /// Kernel terms on the rows of one machine.
-pub(super) struct Terms<'a> {
+pub(crate) struct Terms<'a> {
     pub prepared: &'a Prepared,
     pub rows: Option<&'a [usize]>,
 }
 
 /// Combined kernels; rules with the same weights share one.
-pub(super) struct RuleKernels {
+pub(crate) struct RuleKernels {
     grams: Vec<Gram>,
     of_rule: Vec<usize>,
 }

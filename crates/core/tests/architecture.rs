@@ -115,7 +115,7 @@ fn the_layering_check_bites() {
 fn every_method_has_a_page_and_stands_in_the_readme() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    for method in mercer::methods::catalogue() {
+    for method in mercer::request::catalogue() {
         let page = root.join(format!("docs/methods/{}.md", method.name));
         let text = fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
         for heading in ["Problem", "Symbols", "Algorithm", "Where we differ", "Cost", "Certificate", "Reproduced"] {

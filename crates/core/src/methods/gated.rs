@@ -9,9 +9,11 @@ use crate::{
     trace::Observer,
 };
 
-/// Learns a gate on a problem: what is given is where multipliers start; what returns says how new rows are placed.
-pub(super) type Learn<'l> =
-    dyn FnMut(&Problem<'_>, &mut dyn FnMut(&dyn Gate) -> Result<(Fit, Gated)>) -> Result<((Fit, Gated), Placing)> + 'l;
+/// Learns a gate of the form given.
+pub(super) type FitGate<'f> = dyn FnMut(&dyn Gate) -> Result<(Fit, Gated)> + 'f;
+
+/// Learns the gate of one problem, and says how new rows are placed.
+pub(super) type Learn<'l> = dyn FnMut(&Problem<'_>, &mut FitGate<'_>) -> Result<((Fit, Gated), Placing)> + 'l;
 
 /// Fits every machine with a gate of its own, or one for all, and makes the model. `starts`: how many, and the seed of the random ones.
 pub(super) fn fit(

@@ -4,14 +4,17 @@
 //! to a stationary point; the groups come from multi-kernel k-means.
 //! In: terms K_1..K_M, a task, p, the number of groups.   Out: β, a, b, the value.   Paper: [Fu2016]; page docs/methods/glmkl.md.
 
-use super::{Method, gated};
+use super::{
+    Method,
+    gated::{self, FitGate},
+};
 use crate::{
     Model, Result,
     gram::GramSource,
     linalg::Matrix,
     localize::{block_alignment, centred_alignments},
     model::Fit,
-    outer::{Gate, Gated, GroupGate, Memory, Problem},
+    outer::{Gated, GroupGate, Memory, Problem},
     prepare::{Job, Placed, Placing},
     request::Glmkl,
     trace::Observer,
@@ -44,7 +47,7 @@ pub(super) fn fit_groups(
     labels: &[usize],
     p: f64,
     alignments: &Matrix,
-    fit_gate: &mut dyn FnMut(&dyn Gate) -> Result<(Fit, Gated)>,
+    fit_gate: &mut FitGate<'_>,
 ) -> Result<((Fit, Gated), Placing)> {
     let gate = GroupGate { labels, p, alignments };
     let (fit, gated) = fit_gate(&gate)?;

@@ -8,8 +8,7 @@ use crate::{
     model::Machine,
     outer::Part,
     prepare::{Job, Prepared},
-    request::{MethodSpec, TrainSpec},
-    weights::Penalty,
+    request::TrainSpec,
 };
 
 impl Prepared {
@@ -17,10 +16,9 @@ impl Prepared {
     /// weights of their own.
     pub fn collapse_threshold(&self, spec: &TrainSpec) -> Result<Threshold> {
         spec.check()?;
-        let MethodSpec::Smkl(own) = &spec.method else {
+        let Some(penalty) = spec.method.penalty()? else {
             return Err(Error::param("method", "smkl: others have no collapse threshold", spec.method.name()));
         };
-        let penalty = Penalty::parse(&own.penalty, own.eps)?;
         let fitting = self.samples.fitting(spec)?;
         let job = Job::new(self, spec, &fitting)?;
         let grouped = self.groups(spec)?;

@@ -6,7 +6,7 @@ use crate::{
     kernels::Normalize,
     metrics::Metric,
     prepare::{Fold, Source},
-    request::{Choices, Gmkl, MethodSpec, TrainSpec},
+    request::{Choices, TrainSpec},
     trace::Observer,
 };
 
@@ -165,10 +165,7 @@ pub(super) fn choose_telling(
         return Ok((spec.clone(), Vec::new()));
     }
     let shares = if v { vec![0.1, 0.3, 0.5, 0.7, 0.9] } else { vec![f64::NAN] };
-    let method = |share: f64| match &spec.method {
-        MethodSpec::Gmkl(own) if v => MethodSpec::Gmkl(Gmkl { v: share, ..*own }),
-        other => other.clone(),
-    };
+    let method = |share: f64| if v { spec.method.with_v(share) } else { spec.method.clone() };
     source.check(target, sample_weight)?;
     let prices = if c { prices(source, target, sample_weight, spec)? } else { vec![spec.c] };
     let settings: Vec<(f64, f64)> = shares.iter().flat_map(|v| prices.iter().map(move |c| (*v, *c))).collect();
@@ -216,7 +213,7 @@ pub fn prices(
     spec: &TrainSpec,
 ) -> Result<Vec<f64>> {
     let all: Vec<usize> = (0..target.len()).collect();
-    if let MethodSpec::Smkl(_) = spec.method {
+    if spec.method.penalty()?.is_some() {
         let start = source.prepare(&all, target, sample_weight, spec)?.collapse_threshold(spec)?;
         if start.start().is_finite() {
             return Ok(start.grid(7, 10f64.sqrt()));

@@ -73,7 +73,7 @@ pub struct Verification {
 pub fn verify(model: &Model, data: &Dataset, target: &Target, sample_weight: Option<&[f64]>) -> Result<Verification> {
     let (spec, prepared) = prepare(model, data, target, sample_weight)?;
     let rows = data.select(&prepared.samples.kept);
-    if let MethodSpec::Vcmkl(own) = &spec.method {
+    if let Some(own) = spec.method.rules() {
         return prepared.verify_rules(&spec, own, model, &rows);
     }
     let decision = model.decision(&rows)?;
@@ -90,7 +90,7 @@ pub fn prove(
 ) -> Result<Verification> {
     let (spec, prepared) = prepare(model, data, target, sample_weight)?;
     let rows = data.select(&prepared.samples.kept);
-    if let MethodSpec::Vcmkl(own) = &spec.method {
+    if let Some(own) = spec.method.rules() {
         return prepared.verify_rules(&spec, own, model, &rows);
     }
     let decision = model.decision(&rows)?;
@@ -398,16 +398,7 @@ fn infeasible_weights(method: &MethodSpec, regions: usize, theta: &[f64]) -> Res
     if load > 1.0 + FEASIBLE {
         return Ok(Some(format!("the weights fill {load:.9} of their constraint")));
     }
-    let equal = 1.0 / theta.len() as f64;
-    Ok(match method {
-        MethodSpec::Uniform {} if theta.iter().any(|t| (t - equal).abs() > FEASIBLE * equal) => {
-            Some("the weights are not all equal".into())
-        }
-        MethodSpec::Single(_) if theta.iter().filter(|t| **t != 0.0).ne([&1.0]) => {
-            Some("the weights are not those of one kernel".into())
-        }
-        _ => None,
-    })
+    Ok(method.method().wrong_weights(theta))
 }
 
 fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<String> {

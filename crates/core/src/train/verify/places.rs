@@ -10,7 +10,7 @@ use crate::{
     model::{Machine, NewRows},
     outer::{Gate, GroupGate, KernelGate, larger},
     prepare::Prepared,
-    request::{Clmkl, Glmkl, Lmkl, MethodSpec, TrainSpec},
+    request::{Lmkl, TrainSpec},
 };
 
 pub(super) struct Places {
@@ -29,7 +29,7 @@ impl Places {
     pub fn of(spec: &TrainSpec, model: &Model, data: &Dataset) -> Result<Option<Self>> {
         let Some(localized) = &model.localized else { return Ok(None) };
         // Clusters that were found are soft unless the request says otherwise.
-        let soft = matches!(spec.method, MethodSpec::Clmkl(Clmkl { evenness: None, .. }));
+        let soft = spec.method.finds_soft_regions();
         let given = localized.gatings.iter().any(|g| match g.placement {
             Placement::Given => true,
             Placement::Clusters { tau: None } => soft,
@@ -75,10 +75,7 @@ impl Places {
     /// Stated weights that are not those of the gate, in words.
     pub fn wrong_weights(&self, spec: &TrainSpec, machine: &Machine, k: usize) -> Option<String> {
         let gates = &self.scales[self.at(k)];
-        let exponent = match spec.method {
-            MethodSpec::Glmkl(Glmkl { p, .. }) => p,
-            _ => 1.0,
-        };
+        let exponent = spec.method.group_norm();
         let own: Vec<f64> = match &self.betas[self.at(k)] {
             Some(betas) => {
                 for (g, beta) in betas.iter().enumerate() {
@@ -115,17 +112,14 @@ impl Places {
             let gradient = gate.gradient(&gate.element(z), gates, by_gate);
             gradient.image.iter().fold(0.0, |m: f64, g| larger(m, g.abs()))
         };
-        if let MethodSpec::Lmkl(Lmkl { gate, gate_kernel, .. }) = &spec.method {
+        if let Some(Lmkl { gate, gate_kernel, .. }) = spec.method.kernel_gate() {
             let kernel = prepared.gate_gram(spec, gate_kernel.as_deref())?;
             let form = KernelGate { kernel: &kernel, kernels: gates.cols(), form: *gate };
             let size = form.size();
             return Ok(steepest(&form, vec![0.0; size]));
         }
         let Some(betas) = &self.betas[k] else { return Ok(f64::NAN) };
-        let p = match spec.method {
-            MethodSpec::Glmkl(Glmkl { p, .. }) => p,
-            _ => 1.0,
-        };
+        let p = spec.method.group_norm();
         let alignments = Matrix::zeros(betas.len(), gates.cols());
         let form = GroupGate { labels: &self.labels[k], p, alignments: &alignments };
         Ok(steepest(&form, betas.concat().iter().map(|b| b.ln()).collect()))

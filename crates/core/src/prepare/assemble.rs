@@ -6,7 +6,7 @@ use crate::{
     data::Target,
     machine::Fitting,
     model::{Certificate, Fit, FitPart, Localized, Machine, Predictor},
-    request::{LossName, TrainSpec},
+    request::TrainSpec,
     trace::relative_gap,
 };
 
@@ -49,13 +49,7 @@ impl Prepared {
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
         filled.memory = Some(self.budget.bytes);
-        filled.loss = Some(match fitting {
-            Fitting::Hinge(_) => LossName::Hinge,
-            Fitting::SquaredHinge(_) => LossName::SquaredHinge,
-            Fitting::Logistic(_) => LossName::Logistic,
-            Fitting::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
-            Fitting::Squared(_) => LossName::Squared,
-        });
+        filled.loss = Some(fitting.name());
         if let (Fitting::EpsilonInsensitive(_), Target::Values(y)) = (fitting, &self.samples.target) {
             filled.epsilon = Some(tube(spec, y));
         }

@@ -118,17 +118,13 @@ impl<'a> InnerFold<'a> {
 
     /// Decision values on the test rows of functions of the kernels of `terms`; `kernels` says which of the ready-made ones these are.
     pub fn decision(&self, predictor: &Predictor, terms: &Prepared, kernels: &[usize]) -> Matrix {
-        match (&self.table, &terms.input) {
-            (Some(table), Input::Table { kernels, .. }) => {
-                let used = |columns: &[usize]| table.1.select_cols(columns);
-                predictor.evaluate_with(kernels, &used(predictor.columns()), &used(predictor.gram_columns()))
-            }
-            _ => {
-                let data = self.block(&self.test, kernels);
-                let (rows, cols, terms) = (self.test.len(), self.train.len(), kernels.len());
-                predictor.evaluate_precomputed(Stack { rows, cols, terms, data: &data })
-            }
+        if let (Some(table), Input::Table { kernels, .. }) = (&self.table, &terms.input) {
+            let used = |columns: &[usize]| table.1.select_cols(columns);
+            return predictor.evaluate_with(kernels, &used(predictor.columns()), &used(predictor.gram_columns()));
         }
+        let data = self.block(&self.test, kernels);
+        let (rows, cols, terms) = (self.test.len(), self.train.len(), kernels.len());
+        predictor.evaluate_precomputed(Stack { rows, cols, terms, data: &data })
     }
 
     /// Values of ready-made kernels between some rows and the training rows.

@@ -3,7 +3,6 @@
 use crate::{
     Error, Result, Told,
     data::Target,
-    loss::{EpsilonInsensitive, Hinge, Logistic, Squared, SquaredHinge},
     machine::Fitting,
     model::Task as Prediction,
     request::{ClassWeight, LossName, Scheme, TrainSpec},
@@ -83,30 +82,23 @@ impl Samples {
         if spec.scale_target && varies { deviation } else { 1.0 }
     }
 
+    /// The loss that the request asks for, with its parameters in the units that are fitted.
     pub fn fitting(&self, spec: &TrainSpec) -> Result<Fitting> {
-        match &self.target {
-            Target::Classes { .. } => match spec.loss.unwrap_or(LossName::Hinge) {
-                LossName::Hinge => Ok(Fitting::Hinge(Hinge)),
-                LossName::SquaredHinge => Ok(Fitting::SquaredHinge(SquaredHinge)),
-                LossName::Logistic => Ok(Fitting::Logistic(Logistic)),
-                LossName::Squared => Ok(Fitting::Squared(Squared)),
-                LossName::EpsilonInsensitive => Err(Error::param(
-                    "loss",
-                    "hinge, squared_hinge, logistic or squared for classes",
-                    "epsilon_insensitive",
-                )),
-            },
-            Target::Values(y) => match spec.loss.unwrap_or(LossName::EpsilonInsensitive) {
-                LossName::EpsilonInsensitive => {
-                    let epsilon = tube(spec, y);
-                    // The number given is checked before it is scaled, so that a message shows it as it was typed.
-                    EpsilonInsensitive::new(epsilon)?;
-                    Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon / self.unit(spec))?))
-                }
-                LossName::Squared => Ok(Fitting::Squared(Squared)),
-                other => Err(Error::param("loss", "epsilon_insensitive or squared for values", other.as_str())),
-            },
+        let (suits, default, what): (fn(LossName) -> bool, _, _) = match &self.target {
+            Target::Classes { .. } => (LossName::suits_classes, LossName::Hinge, "classes"),
+            Target::Values(_) => (LossName::suits_values, LossName::EpsilonInsensitive, "values"),
+        };
+        let name = spec.loss.unwrap_or(default);
+        if !suits(name) {
+            let known: Vec<&str> = LossName::ALL.into_iter().filter(|l| suits(*l)).map(LossName::as_str).collect();
+            let (last, others) = known.split_last().unwrap_or((&"", &[]));
+            return Err(Error::param("loss", format!("{} or {last} for {what}", others.join(", ")), name.as_str()));
         }
+        let Target::Values(y) = &self.target else { return Fitting::new(name, 0.0) };
+        let epsilon = tube(spec, y);
+        // The number given is checked before it is scaled, so that a message shows it as it was typed.
+        Fitting::new(name, epsilon)?;
+        Fitting::new(name, epsilon / self.unit(spec))
     }
 
     fn class_factors(&self, class_weight: &ClassWeight) -> Result<Vec<f64>> {

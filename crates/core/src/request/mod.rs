@@ -15,7 +15,10 @@ pub use method::{
     Clmkl, Evenness, EvennessWord, GateName, Glmkl, Gmkl, Gsmkl, Lmkl, Lp, MethodSpec, Single, Smkl, Solver,
 };
 pub use scheme::Scheme;
-pub use spec::{ClassWeight, GroupBy, LossName, TrainSpec};
+pub use spec::{ClassWeight, GroupBy, TrainSpec};
 pub use vcmkl::{Auto, Nu, Objective, RuleCount, RuleSolver, VcmklSpec};
 
-pub use crate::gram::{Approx, Storage};
+pub use crate::{
+    gram::{Approx, Storage},
+    loss::LossName,
+};

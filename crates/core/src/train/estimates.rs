@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Prepared {
-    /// Where C begins to be large enough for the SMKL penalty of `spec`, in units of `spec.c`: the largest over machines that have
+    /// Finds where C begins to be large enough for the SMKL penalty of `spec`, in units of `spec.c`: the largest over machines that have
     /// weights of their own.
     pub fn collapse_threshold(&self, spec: &TrainSpec) -> Result<Threshold> {
         spec.check()?;
@@ -32,8 +32,8 @@ impl Prepared {
         Ok(worst.times(spec.c))
     }
 
-    /// The ξα estimate of the leave-one-out error of every machine of `model`, fitted to `spec` on these rows; hinge only. With ρ = 2 a
-    /// bound on that error at the weights found.
+    /// Computes the ξα estimate of the leave-one-out error of every machine of `model`, fitted to `spec` on these rows; hinge only. With
+    /// ρ = 2 it is a bound on that error at the weights found.
     pub fn xi_alpha(&self, spec: &TrainSpec, model: &Model, rho: f64) -> Result<Vec<f64>> {
         let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
         let n = self.samples.kept.len();

@@ -20,12 +20,12 @@ pub(super) struct Places {
     pub paired: bool,
     /// Weights of the groups, machine by machine, where gates come from groups.
     betas: Vec<Option<Vec<Vec<f64>>>>,
-    /// Group of every row, machine by machine.
+    /// The group of every row, machine by machine.
     labels: Vec<Vec<usize>>,
 }
 
 impl Places {
-    /// `None` for global weights.
+    /// Places the rows by the model's own functions; `None` for global weights.
     pub fn of(spec: &TrainSpec, model: &Model, data: &Dataset) -> Result<Option<Self>> {
         let Some(localized) = &model.localized else { return Ok(None) };
         // Clusters that were found are soft unless the request says otherwise.
@@ -56,7 +56,7 @@ impl Places {
         if self.scales.len() == 1 { 0 } else { k }
     }
 
-    /// Terms of machine k.
+    /// Scales the kernel terms for machine k.
     pub fn grams<'a>(
         &self,
         grouped: &'a dyn GramSource,
@@ -72,7 +72,7 @@ impl Places {
         }
     }
 
-    /// Stated weights that are not those of the gate, in words.
+    /// Says in words which stated weight is not that of the gate.
     pub fn wrong_weights(&self, spec: &TrainSpec, machine: &Machine, k: usize) -> Option<String> {
         let gates = &self.scales[self.at(k)];
         let exponent = spec.method.group_norm();
@@ -92,7 +92,7 @@ impl Places {
         differs.map(|m| format!("weight {} is {}, and the gate gives {}", m + 1, machine.weights[m], own[m]))
     }
 
-    /// ∂V/∂η of machine k from its multipliers over all rows.
+    /// The derivative ∂V/∂η of machine k from its multipliers over all rows.
     pub fn gate_gradient(&self, base: &dyn GramSource, k: usize, a: &[f64]) -> Matrix {
         let gates = &self.scales[self.at(k)];
         let mut out = Matrix::zeros(gates.rows(), gates.cols());
@@ -105,7 +105,7 @@ impl Places {
         out
     }
 
-    /// max |∂V/∂z|.
+    /// The largest |∂V/∂z| over the parameters z of the gate.
     pub fn slope(&self, prepared: &Prepared, spec: &TrainSpec, k: usize, by_gate: &Matrix) -> Result<f64> {
         let (gates, k) = (&self.scales[self.at(k)], self.at(k));
         let steepest = |gate: &dyn Gate, z: Vec<f64>| {

@@ -30,7 +30,7 @@ mod resolve;
 mod scopes;
 
 pub(crate) use numbers::same_but_for_scales;
-pub use numbers::{NumberKernel, number_kernels};
+pub use numbers::{NumberKernel, number_kernel, number_kernels};
 pub(crate) use resolve::{not_negative, readable};
 
 /// What `paper` stands for: 13 kernels on all features and 13 on each.

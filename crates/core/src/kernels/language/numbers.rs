@@ -9,7 +9,7 @@ use crate::kernels::{Distance, Function};
 
 /// A kernel of numbers as the kernel language writes it.
 pub struct NumberKernel {
-    /// The word it begins with. Two kinds may share a word where one of them takes no arguments.
+    /// The word it begins with. Two entries may share one where only one of them takes arguments.
     pub word: &'static str,
     /// How it is written, for people: `rbf(widths)`.
     pub usage: &'static str,
@@ -73,7 +73,7 @@ const GAMMA: NumberRule =
 const SLOPE: NumberRule = NumberRule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
 const ANY: NumberRule = NumberRule { holds: |x| x.abs() <= 1e150, text: "a number" };
 
-/// Every kind, in the order in which people are shown them.
+/// The table, in the order in which people are shown them.
 static NUMBER_KERNELS: &[NumberKernel] = &[
     NumberKernel {
         word: "linear",
@@ -191,40 +191,45 @@ pub fn number_kernels() -> &'static [NumberKernel] {
     NUMBER_KERNELS
 }
 
+/// The table's entry for a function; `None` for kernels of text and ready-made ones.
+pub fn number_kernel(function: Function) -> Option<&'static NumberKernel> {
+    of_function(function).map(|(kernel, _)| kernel)
+}
+
 /// The words of the kernels of numbers, each once.
 pub(super) fn words() -> Vec<&'static str> {
-    let mut words: Vec<&str> = NUMBER_KERNELS.iter().map(|kind| kind.word).collect();
+    let mut words: Vec<&str> = NUMBER_KERNELS.iter().map(|kernel| kernel.word).collect();
     words.dedup();
     words
 }
 
 /// The name of a kernel of numbers: the text that parses back to it.
 pub(super) fn name(function: Function) -> Option<String> {
-    let (kind, settings) = of_function(function)?;
+    let (kernel, settings) = of_function(function)?;
     let given: Vec<Given> = settings.into_iter().map(Given::from).collect();
-    Some(kind.call(&given))
+    Some(kernel.call(&given))
 }
 
 /// Are both the same kernel, where widths and factors are the same if `close` says so, and all else if it is equal?
 pub(crate) fn same_but_for_scales(a: Function, b: Function, close: impl Fn(f64, f64) -> bool) -> bool {
-    let (Some((kind, own)), Some((other_kind, others))) = (of_function(a), of_function(b)) else { return a == b };
-    kind == other_kind
-        && kind.arguments.iter().zip(own.iter().zip(&others)).all(|(argument, (own, other))| {
+    let (Some((kernel, own)), Some((other_kernel, others))) = (of_function(a), of_function(b)) else { return a == b };
+    kernel == other_kernel
+        && kernel.arguments.iter().zip(own.iter().zip(&others)).all(|(argument, (own, other))| {
             own == other || matches!(argument, Argument::Scale { .. }) && close(own.number(), other.number())
         })
 }
 
-/// The kind of a function of numbers, and its settings.
+/// The table's entry for a function of numbers, and its settings.
 fn of_function(function: Function) -> Option<(&'static NumberKernel, Vec<ArgumentValue>)> {
-    NUMBER_KERNELS.iter().find_map(|kind| Some((kind, (kind.settings)(function)?)))
+    NUMBER_KERNELS.iter().find_map(|kernel| Some((kernel, (kernel.settings)(function)?)))
 }
 
 impl NumberKernel {
-    /// The kind that begins with this word. Where two share it, a bracket after the word decides.
+    /// The entry that begins with this word. Where two share it, a bracket after the word decides.
     pub(super) fn find(word: &str, bracket: bool) -> Option<&'static Self> {
-        let mut same = NUMBER_KERNELS.iter().filter(|kind| kind.word == word);
+        let mut same = NUMBER_KERNELS.iter().filter(|kernel| kernel.word == word);
         let first = same.clone().next();
-        same.find(|kind| kind.arguments.is_empty() != bracket).or(first)
+        same.find(|kernel| kernel.arguments.is_empty() != bracket).or(first)
     }
 
     /// The text of this kernel with these arguments.

@@ -5,9 +5,8 @@ use std::io::Cursor;
 use mercer::{
     Result,
     data::{
-        self, Rng, Span, View, arff,
+        self, Rng, Span, Table, View, arff,
         array::{self, Array, Values},
-        csv::Table,
         fasta, libsvm,
     },
 };

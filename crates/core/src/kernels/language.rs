@@ -3,8 +3,7 @@
 //! ```text
 //! bank   := group (";" group)*
 //! group  := kernel ("," kernel)* ["on" scope ("," scope)*]  |  ["bank"] ("auto" | "paper")
-//! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths) | gauss(distance, widths)
-//!         | chi2[(gammas)] | intersection | sigmoid(slope, offset)
+//! kernel := a kernel of numbers, as `number_kernels()` lists them
 //!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
 //!         | alignment(scoring[, open[, extend]]) | wl(rounds)
 //!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
@@ -12,12 +11,12 @@
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
 //! ```
 //!
-//! Series are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). Widths
-//! may be `auto`: for `chi2` and `gauss` from the mean distance, for others around the median distance within the scope; that of `rbf` may be
-//! `deviation`, the root of the summed variances of the scope's columns. String kernels read columns of text, one kernel for each column of the scope;
-//! alphabets are dna, rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`; without `c`, c = 1.
-//! `precomputed` reads kernel values computed elsewhere; `precomputed(name)` is `precomputed on view(name)`.
-//! `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is [`AUTO`], the second group only while there are at most 100 features.
+//! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). A width may be `auto`, which
+//! each kernel's entry in [`number_kernels`] explains; the widths of `rbf` may be `deviation`, the root of the summed variances of the scope's
+//! columns. String kernels read columns of text, one kernel for each column of the scope; alphabets are dna, rna, protein and free, and
+//! without one the letters decide. Without `on`, a group is `on all`. `precomputed` reads kernel values computed elsewhere;
+//! `precomputed(name)` is `precomputed on view(name)`. `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is [`AUTO`], the second
+//! group only while there are at most 100 features.
 
 use std::fmt;
 

@@ -18,6 +18,7 @@ __all__ = [
     "RBF",
     "Alignment",
     "Callable",
+    "Cauchy",
     "Chi2",
     "Gauss",
     "Intersection",
@@ -131,6 +132,15 @@ class Laplacian(Kernel):
     """exp(−‖x − z‖₁ / width)."""
 
     _word = "laplace"
+
+    width: Numbers
+
+
+@dataclass(frozen=True, repr=False)
+class Cauchy(Kernel):
+    """1 / (1 + ‖x − z‖² / width²), with tails far longer than those of `RBF`; ``"auto"`` is five widths around the median distance."""
+
+    _word = "cauchy"
 
     width: Numbers
 

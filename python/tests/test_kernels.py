@@ -21,6 +21,7 @@ from mercer.kernels import (
     RBF,
     Alignment,
     Callable,
+    Cauchy,
     Chi2,
     Gauss,
     Intersection,
@@ -64,6 +65,7 @@ def test_kernels_of_numbers_are_those_of_scikit_learn(histograms):
         # Σ 2xz/(x+z) = (Σ x + Σ z − χ²) / 2
         (Chi2(), (Z.sum(1)[:, None] + X.sum(1)[None, :] - distance) / 2),
         (Laplacian(2.0), laplacian_kernel(Z, X, gamma=0.5)),
+        (Cauchy(0.4), 1 / (1 + ((Z[:, None, :] - X[None]) ** 2).sum(-1) / 0.4**2)),
         (Gauss("l1", 2.0), laplacian_kernel(Z, X, gamma=0.5)),
         (Polynomial(3, 0.5), polynomial_kernel(Z, X, degree=3, gamma=1, coef0=0.5)),
         (RBF(0.6), rbf_kernel(Z, X, gamma=1 / (2 * 0.6**2))),

@@ -29,6 +29,11 @@ pub enum Function {
         /// Positive.
         width: f64,
     },
+    /// 1 / (1 + ‖x − z‖² / width²)
+    Cauchy {
+        /// The distance at which the value is one half, a positive number.
+        width: f64,
+    },
     /// Σ_j 2 x_j z_j / (x_j + z_j), of numbers that are not negative.
     Chi2Sum,
     /// exp(−gamma Σ_j (x_j − z_j)² / (x_j + z_j)), of numbers that are not negative.
@@ -190,7 +195,7 @@ impl Function {
             Self::Chi2 { .. } => Some(Pair::Chi2Distance),
             Self::Intersection => Some(Pair::Minimum),
             Self::Gauss { distance, .. } => Some(distance.pair()),
-            Self::Rbf { .. } => Some(Pair::SquaredDistance),
+            Self::Rbf { .. } | Self::Cauchy { .. } => Some(Pair::SquaredDistance),
             Self::Laplace { .. } => Some(Pair::L1Distance),
             Self::Text(_) | Self::Precomputed { .. } => None,
         }
@@ -218,6 +223,7 @@ impl Function {
             }
             Self::Rbf { width } => exp_scaled(-0.5 / (width * width), values),
             Self::Laplace { width } => exp_scaled(-1.0 / width, values),
+            Self::Cauchy { width } => values.iter_mut().for_each(|v| *v = 1.0 / (1.0 + *v / (width * width))),
         }
     }
 

@@ -128,6 +128,19 @@ static NUMBER_KERNELS: &[NumberKernel] = &[
         settings: |f| if let Function::Laplace { width } = f { Some(vec![ArgumentValue::Number(width)]) } else { None },
     },
     NumberKernel {
+        word: "cauchy",
+        usage: "cauchy(widths)",
+        meaning: "1 / (1 + ‖x − z‖² / w²); cauchy alone is cauchy(auto)",
+        example: "cauchy(1)",
+        arguments: &[Argument::Scale {
+            rule: WIDTH,
+            auto: AutomaticScale::AroundMedian(Distance::L2),
+            deviation: false,
+        }],
+        build: |s| Function::Cauchy { width: s[0].number() },
+        settings: |f| if let Function::Cauchy { width } = f { Some(vec![ArgumentValue::Number(width)]) } else { None },
+    },
+    NumberKernel {
         word: "gauss",
         usage: "gauss(distance, widths)",
         meaning: "exp(−distance / w); distances l1, l2, chi2, hellinger; auto, or no width, is the mean distance",

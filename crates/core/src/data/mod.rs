@@ -3,6 +3,7 @@
 pub mod arff;
 pub mod array;
 pub mod fasta;
+pub mod jsonl;
 pub mod libsvm;
 pub mod output;
 pub mod source;
@@ -39,5 +40,13 @@ pub use table::{Column, Table, TaskHint};
 
 /// Every file format, in the order in which first bytes are looked at and the program's help lists them. A file that none of them
 /// recognises is read as the first one: delimited text. A new reader is a file with its `FORMAT`, and its line here.
-const FORMATS: &[read::Format] =
-    &[csv::FORMAT, libsvm::FORMAT, array::FORMAT, arff::FORMAT, fasta::FORMAT, description::FORMAT, read::PARQUET];
+const FORMATS: &[read::Format] = &[
+    csv::FORMAT,
+    libsvm::FORMAT,
+    array::FORMAT,
+    arff::FORMAT,
+    fasta::FORMAT,
+    jsonl::FORMAT,
+    description::FORMAT,
+    read::PARQUET,
+];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mercer::{
     TrainSpec,
-    data::{Missing, Span, csv::TaskHint},
+    data::{Missing, Span, TaskHint},
     kernels::{Indefinite, Normalize},
     request::Scheme,
     request::{Approx, ClassWeight, GateName, GroupBy, LossName, Storage},
@@ -72,11 +72,17 @@ pub struct DemoArgs {
     pub run: RunArgs,
 }
 
+/// The help of DATA, with the formats that the core reads.
+fn data_help() -> String {
+    let formats = mercer::data::format_names();
+    format!("One row per sample: {formats} (.gz or .zst too), or a TOML file that names several views")
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct FitArgs {
-    /// One row per sample: csv, tsv, LIBSVM, npy, npz, mat, arff, fasta (.gz or .zst too), or a TOML file that names several views
+    #[arg(help = data_help())]
     pub data: PathBuf,
     /// Column to predict: its name, or its number (1 is the first, -1 the last) [default: what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use mercer::{
     TrainSpec,
-    data::{Missing, Span, csv::TaskHint},
+    data::{Missing, Span, TaskHint},
     kernels::{Indefinite, Normalize},
     request::Scheme,
     request::{Approx, ClassWeight, LossName},

@@ -30,13 +30,20 @@ mod _mercer {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::{methods, parse_kernels, version, write_file};
+    use crate::{methods, number_kernels, parse_kernels, version, write_file};
 }
 
 /// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
 #[pyfunction]
 fn parse_kernels(text: &str) -> PyResult<String> {
     Ok(mercer::kernels::language::parse(text).map_err(error::to_py)?.to_string())
+}
+
+/// The kernels of numbers: word, how it is written, formula.
+#[pyfunction]
+fn number_kernels() -> Vec<(&'static str, &'static str, &'static str)> {
+    let kernels = mercer::kernels::language::number_kernels().iter();
+    kernels.map(|kernel| (kernel.word, kernel.usage, kernel.meaning)).collect()
 }
 
 /// The catalogue as JSON: name, summary, certificate, parameters, and the default parameters as a request states them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mercer::{
     Error, Model, Result, TrainSpec,
-    data::{Dataset, Span, Target, csv::TaskHint, steps::Steps},
+    data::{Dataset, Span, Target, TaskHint, steps::Steps},
     linalg::threads,
     metrics::Metric,
     prepare::{Prepared, Source},

@@ -19,10 +19,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Model, Result,
-    data::{
-        self, Dataset, Span, Target,
-        csv::{Column, Table, TaskHint},
-    },
+    data::{self, Column, Dataset, Span, Table, Target, TaskHint},
     kernels::language,
     model::{Input, Task},
 };

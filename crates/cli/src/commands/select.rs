@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Result, TrainSpec,
-    data::{Dataset, Target, csv::Column, steps::Steps},
+    data::{Column, Dataset, Target, steps::Steps},
     metrics::Metric,
     report::{self, ReportData},
     select::{Journal, Protocol, Splitting},

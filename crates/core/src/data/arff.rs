@@ -3,10 +3,14 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
+    read::{Format, Reader},
     source::{self, Lines, shown},
     table::{Column, Table},
 };
 use crate::{Error, Result};
+
+pub(super) const FORMAT: Format =
+    Format { name: Some("arff"), extensions: &["arff"], detect: |_| false, reader: Reader::Whole(read) };
 
 /// Reads a file: numeric attributes become numeric columns, nominal, string and date ones text; `?` is missing.
 pub fn read(path: &Path) -> Result<Table> {

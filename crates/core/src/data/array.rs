@@ -6,11 +6,29 @@ use std::{
     path::Path,
 };
 
-use super::source;
+use super::{
+    read::{Format, Reader},
+    source,
+};
 use crate::{Error, Result};
 
+mod columns;
 mod mat;
 mod npy;
+
+pub(super) use columns::columns_of;
+
+pub(super) const FORMAT: Format = Format {
+    name: Some("npy, npz, mat"),
+    extensions: &["npy", "npz", "mat"],
+    detect: |start| start.starts_with(b"\x93NUM"),
+    reader: Reader::Whole(|path| columns::table(read(path)?, path)),
+};
+
+/// Does the name of this file say that it holds arrays?
+pub(super) fn is_array_file(path: &Path) -> bool {
+    FORMAT.extensions.contains(&source::extension(path).as_str())
+}
 
 /// Numbers or texts in C order (last index fastest).
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,7 @@ use crate::{
     Error, Model, Result,
     data::{Dataset, Rows, Target},
     gram::GramSource,
-    kernels::{Function, Indefinite, KernelSpec},
+    kernels::{Indefinite, KernelSpec, language},
     linalg::{Matrix, dot},
     machine::Task,
     methods::relative_change,
@@ -493,7 +493,9 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
             }
         }
     }
-    let same = |(a, b): (&KernelSpec, &KernelSpec)| a.columns == b.columns && same_function(a.function, b.function);
+    let same = |(a, b): (&KernelSpec, &KernelSpec)| {
+        a.columns == b.columns && language::same_but_for_scales(a.function, b.function, close)
+    };
     if kernels.len() != new_kernels.len() || !kernels.iter().zip(new_kernels).all(same) {
         let odd = kernels.iter().zip(new_kernels).find(|pair| !same(*pair));
         let detail = odd.map_or_else(
@@ -503,16 +505,6 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
         return Err(other_rows(detail));
     }
     Ok(())
-}
-
-fn same_function(a: Function, b: Function) -> bool {
-    match (a, b) {
-        (Function::Rbf { width: a }, Function::Rbf { width: b })
-        | (Function::Laplace { width: a }, Function::Laplace { width: b })
-        | (Function::Chi2 { gamma: a }, Function::Chi2 { gamma: b }) => close(a, b),
-        (Function::Gauss { distance: p, width: a }, Function::Gauss { distance: q, width: b }) => p == q && close(a, b),
-        _ => a == b,
-    }
 }
 
 /// The rows the model keeps must stand in the data where it says.

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mercer::{Model, data::csv::Table};
+use mercer::{Model, data::Table};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BuildOptions, Factor,
-    build::Built,
-    raw::{OnSphere, Raw, Wanted},
+    build::{Built, OnSphere, Raw, Wanted},
 };
 use crate::{Error, Result, data::Rng, linalg::dot};
 

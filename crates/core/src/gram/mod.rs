@@ -6,78 +6,26 @@
 mod alignment;
 mod approx;
 mod build;
-mod check;
-mod factor;
-mod frame;
-mod images;
+mod dense;
 mod impute;
-mod lanczos;
-mod near;
-mod packed;
-mod pairs;
-mod panel;
-mod pivots;
-mod raw;
-mod repair;
-mod rounded;
+mod low_rank;
+mod precomputed;
 mod set;
-mod share;
-mod square;
-mod stack;
 mod subset;
-mod sums;
 
 pub use crate::error::human_bytes;
 pub use alignment::{centred_norms, centred_products, target_products};
 pub use approx::{Approx, ApproxError};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
-pub use factor::{Basis, Extension, Factor};
-pub use frame::Frame;
-pub(crate) use images::Images;
-pub use lanczos::extreme_eigenvalues_of;
-pub use near::{AddRow, Near, Room};
-pub(crate) use packed::{Cell, Each};
-pub use panel::LowRank;
-pub(crate) use panel::{EXACT, basis_bytes};
-pub(crate) use pivots::RankLimit;
-pub use rounded::Rounded;
+pub use dense::{AddRow, Gram, Near, Room, Square};
+pub(crate) use dense::{Cell, Each, add_factors, add_single};
+pub use low_rank::{Basis, Extension, Factor, Frame, LowRank, Rounded};
+pub(crate) use low_rank::{EXACT, Images, RankLimit, basis_bytes};
+pub use precomputed::{Stack, extreme_eigenvalues_of};
 pub use set::GramSet;
-pub use square::{Gram, Square};
 pub use subset::Groups;
-pub(crate) use sums::{add as add_factors, add_single};
 
-use crate::{Error, Result, linalg::dot};
-
-/// Ready-made kernel values, kernel axis last: entry (i, j) of kernel t is `data[(i·cols + j)·terms + t]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Stack<'a> {
-    /// Samples.
-    pub rows: usize,
-    /// Training samples.
-    pub cols: usize,
-    /// Kernels.
-    pub terms: usize,
-    /// The numbers.
-    pub data: &'a [f64],
-}
-
-impl Stack<'_> {
-    /// Refuses anything but kernels of some rows with themselves.
-    pub fn check_square(&self) -> Result<()> {
-        let (n, m) = (self.rows, self.terms);
-        if self.cols != n || n == 0 || m == 0 || self.data.len() != n * n * m {
-            let got = format!("({n}, {}, {m})", self.cols);
-            return Err(Error::shape("ready-made kernels", "(n, n, kernels), kernel axis last, none of them 0", got));
-        }
-        Ok(())
-    }
-
-    /// The numbers of these rows and columns, in their order.
-    pub fn block(&self, rows: &[usize], cols: &[usize]) -> Vec<f64> {
-        let cell = |i: usize, j: usize| &self.data[(i * self.cols + j) * self.terms..][..self.terms];
-        rows.iter().flat_map(|&i| cols.iter().flat_map(move |&j| cell(i, j).iter().copied())).collect()
-    }
-}
+use crate::linalg::dot;
 
 /// Kernel terms K_1 … K_M over n shared samples.
 pub trait GramSource: Sync {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::{
-    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, Room, combine_each, impute::Imputation,
-    packed::Packed, panel, sums,
+    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, Room, combine_each,
+    dense::{self, Packed},
+    impute::Imputation,
+    low_rank,
 };
 use crate::{
     data::Missing,
@@ -16,7 +18,7 @@ use crate::{
 
 /// One stored term.
 #[derive(Debug, Clone)]
-pub(super) enum Stored {
+pub(crate) enum Stored {
     /// K ≈ L Lᵀ.
     Factor(Factor),
     /// Packed triangle.
@@ -76,14 +78,14 @@ impl GramSet {
             Stored::DenseF32(_) => Packed::<f32>::bytes(self.n),
         };
         let factors: Vec<&Factor> = (0..self.terms.len()).filter_map(|t| self.factor(t)).collect();
-        self.terms.iter().map(own).sum::<u64>() + panel::basis_bytes(&factors)
+        self.terms.iter().map(own).sum::<u64>() + low_rank::basis_bytes(&factors)
     }
 
     /// How the terms are stored, in words.
     pub fn describe(&self) -> String {
         let factors: Vec<&Factor> = (0..self.terms.len()).filter_map(|t| self.factor(t)).collect();
         let ranks: Vec<usize> = factors.iter().map(|f| f.rank()).collect();
-        let in_files = match panel::file_bytes(&factors) {
+        let in_files = match low_rank::file_bytes(&factors) {
             0 => String::new(),
             bytes => format!(" and {} in files", super::human_bytes(bytes)),
         };
@@ -246,14 +248,14 @@ impl GramSource for GramSet {
 
     fn combine(&self, weights: &[f64]) -> Gram {
         let mut out = self.combine_dense(weights);
-        sums::add(&self.active_factors(weights), &mut out);
+        dense::add_factors(&self.active_factors(weights), &mut out);
         out.mirror();
         out
     }
 
     fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
         let mut out = self.combine_dense(weights);
-        sums::add_rough(&self.active_factors(weights), share, &mut out);
+        dense::add_rough(&self.active_factors(weights), share, &mut out);
         out
     }
 
@@ -278,7 +280,7 @@ impl GramSource for GramSet {
 
     fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let factors: Vec<&Factor> = terms.iter().filter_map(|&t| self.factor(t)).collect();
-        let projected = panel::Projected::each(&factors, vectors);
+        let projected = low_rank::Projected::each(&factors, vectors);
         let forms = |&t: &usize| match &self.terms[t] {
             Stored::Dense(k) => k.quad_forms(vectors),
             Stored::DenseF32(k) => k.quad_forms(vectors),

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Factor, Frame, GramSource, panel::by_basis};
+use super::{super::GramSource, Factor, Frame, sum::by_basis};
 use crate::linalg::{Matrix, axpy, dot, gemm_nt, gemm_single};
 
 /// Rows that one task makes.

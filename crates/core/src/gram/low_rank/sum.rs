@@ -28,7 +28,7 @@ const TOGETHER: usize = 32;
 const MANY: usize = 8;
 
 /// Terms by their basis, in the order of first appearance.
-pub(super) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
+pub(crate) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Factor)>> {
     let mut place: HashMap<usize, usize> = HashMap::new();
     let mut groups: Vec<Vec<(f64, &Factor)>> = Vec::new();
     for &(w, f) in active {
@@ -43,7 +43,7 @@ pub(super) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Fa
 
 /// The terms of one basis together: K = B W Bᵀ.
 #[derive(Debug, Clone)]
-pub(super) enum Inside {
+pub(crate) enum Inside {
     /// The only term: W is a multiple of the identity on so many first columns, and 0 on the others.
     Multiple(f64, usize),
     /// W.
@@ -53,7 +53,7 @@ pub(super) enum Inside {
 }
 
 impl Inside {
-    pub(super) fn new(group: &[(f64, &Factor)]) -> Self {
+    pub(crate) fn new(group: &[(f64, &Factor)]) -> Self {
         match group[0].1.coords() {
             None => Self::Multiple(group[0].0, group[0].1.basis().cols()),
             Some(_) if depth(group) < group[0].1.basis().cols() => Self::Root(stacked(group)),
@@ -62,7 +62,7 @@ impl Inside {
     }
 
     /// Columns of B, or of a factor.
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         match self {
             Self::Root(s) | Self::Square(s) => s.rows(),
             Self::Multiple(_, columns) => *columns,
@@ -70,7 +70,7 @@ impl Inside {
     }
 
     /// The trace of B W Bᵀ for orthonormal columns of B, or any columns of the only term.
-    pub(super) fn trace(&self, basis: &Frame) -> f64 {
+    pub(crate) fn trace(&self, basis: &Frame) -> f64 {
         match self {
             Self::Multiple(weight, columns) => weight * basis.squares()[..*columns].iter().sum::<f64>(),
             Self::Square(w) => (0..w.rows()).map(|i| w[(i, i)]).sum(),
@@ -157,7 +157,7 @@ type Forms = Vec<(usize, f64)>;
 /// Σ weight · L Lᵀ as one small matrix per basis: K = Σ B W Bᵀ.
 #[derive(Debug, Clone)]
 pub struct LowRank {
-    pub(super) parts: Vec<(Arc<Frame>, Inside)>,
+    pub(crate) parts: Vec<(Arc<Frame>, Inside)>,
 }
 
 impl LowRank {
@@ -173,12 +173,12 @@ impl LowRank {
     }
 
     /// B and W of every basis.
-    pub(super) fn pieces(&self) -> Vec<(&Frame, &Inside)> {
+    pub(crate) fn pieces(&self) -> Vec<(&Frame, &Inside)> {
         self.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect()
     }
 
     /// tr K.
-    pub(super) fn trace(&self) -> f64 {
+    pub(crate) fn trace(&self) -> f64 {
         self.parts.iter().map(|(basis, inside)| inside.trace(basis)).sum()
     }
 
@@ -198,7 +198,7 @@ impl LowRank {
     }
 
     /// K v, and the forms of the terms that share no basis.
-    pub(super) fn times_with_forms(&self, v: &[f64]) -> (Vec<f64>, Forms) {
+    pub(crate) fn times_with_forms(&self, v: &[f64]) -> (Vec<f64>, Forms) {
         let sum = |parts: &[(Arc<Frame>, Inside)]| {
             let (mut out, mut forms) = (vec![0.0; v.len()], Vec::new());
             for (basis, inside) in parts {
@@ -337,7 +337,7 @@ impl LowRank {
 }
 
 /// All columns of some matrices.
-pub(super) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
+pub(crate) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
     let (n, cols) =
         (blocks.first().map_or(0, |b| b.borrow().rows()), blocks.iter().map(|b| b.borrow().cols()).sum::<usize>());
     let mut out = Matrix::zeros(n, cols);

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use super::frame::FEW_ROWS;
+use super::basis::FEW_ROWS;
 use crate::linalg::{Matrix, Wide, axpy, axpy_four, wide};
 
 /// Columns that room is made for at a time.
@@ -20,7 +20,7 @@ pub struct RankLimit {
 }
 
 /// L, where its columns come from, and the trace of K − L Lᵀ.
-pub(super) struct Pivoted {
+pub(crate) struct Pivoted {
     /// A row per column.
     pub columns: Matrix,
     pub pivots: Vec<usize>,

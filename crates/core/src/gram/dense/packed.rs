@@ -51,7 +51,7 @@ impl<T: Cell> Wide for Both<'_, T> {
 }
 
 /// ⟨row, v⟩.
-pub(super) struct Inner<'a, T>(pub &'a [T], pub &'a [f64]);
+pub(crate) struct Inner<'a, T>(pub &'a [T], pub &'a [f64]);
 
 impl<T: Cell> Wide for Inner<'_, T> {
     type Out = f64;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Factor, Frame, panel::side_by_side};
+use super::{Factor, Frame, sum::side_by_side};
 use crate::linalg::{Cholesky, Matrix, axpy, dot, gemm, gemm_nt};
 
 /// ‖L − Q Rᵀ‖ ≤ twice this · tolerance · ‖L‖: aᵀKa is then off by half of what truncating the factor may leave.
@@ -31,7 +31,7 @@ const ROWS: usize = 2048;
 
 /// Moves factors over the same samples, those of one scope after one another, into bases that they share. One that is mostly new to the
 /// basis at hand begins the next. Where all are `of_one_scope`, the widest first, the first few are likely to hold the others.
-pub(super) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope: bool) {
+pub(crate) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope: bool) {
     if tolerance < FINEST {
         return;
     }
@@ -189,7 +189,7 @@ impl Turn {
 }
 
 /// ‖column‖² of every column.
-pub(super) fn column_squares(a: &Matrix) -> Vec<f64> {
+pub(crate) fn column_squares(a: &Matrix) -> Vec<f64> {
     let mut out = vec![0.0; a.cols()];
     (0..a.rows()).for_each(|i| out.iter_mut().zip(a.row(i)).for_each(|(o, x)| *o += x * x));
     out

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::Gram;
+use super::super::Gram;
 use crate::{
     kernels::{Numeric, Pair},
     linalg::{Matrix, dot, gemm_nt},

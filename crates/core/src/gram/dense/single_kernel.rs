@@ -8,7 +8,12 @@ use std::{
 
 use rayon::prelude::*;
 
-use super::{Factor, Gram, LowRank, Square, packed::Packed, sums::add_all};
+use super::{
+    super::{Factor, LowRank},
+    Gram, Square,
+    packed::Packed,
+    sums::add_all,
+};
 use crate::linalg::axpy;
 
 /// Mean diagonals for which no entry that counts over- or underflows.

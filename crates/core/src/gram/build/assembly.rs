@@ -4,17 +4,16 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approx, ApproxError, Factor, GramSet, check,
-    frame::FEW_ROWS,
-    impute::{Imputation, Imputed},
-    packed::Packed,
+    super::{
+        Approx, ApproxError, Factor, GramSet, RankLimit,
+        dense::Packed,
+        impute::{Imputation, Imputed},
+        low_rank::{self, FEW_ROWS, share},
+        precomputed::{check, repair},
+        set::Stored,
+    },
     pairs::pair_table,
-    panel,
-    pivots::RankLimit,
     raw::{Computed, OnSphere, Raw, Wanted},
-    repair::repair,
-    set::Stored,
-    share::share,
 };
 use crate::{
     Error, Result,
@@ -93,7 +92,7 @@ const COMMON: f64 = 8.0;
 const MANY_ROWS: f64 = 1.25e5;
 
 /// A finished term with its constants.
-pub(super) struct Built {
+pub(crate) struct Built {
     pub term: Stored,
     normalizer: Normalizer,
     roots: Vec<f64>,
@@ -113,7 +112,7 @@ impl BuildOptions {
     }
 
     /// The term as a factor, or `None` where that does not pay.
-    pub(super) fn factor(&self, raw: &dyn Raw, name: &str) -> Result<Option<Built>> {
+    pub(crate) fn factor(&self, raw: &dyn Raw, name: &str) -> Result<Option<Built>> {
         if self.approx != Approx::None {
             return self.stand_in(raw, name).map(Some);
         }
@@ -157,7 +156,7 @@ impl BuildOptions {
     }
 
     /// The term of a raw factor whose diagonal is `diagonal`.
-    pub(super) fn normalized(
+    pub(crate) fn normalized(
         &self,
         mut factor: Factor,
         name: &str,
@@ -179,7 +178,7 @@ impl BuildOptions {
     }
 
     /// The term as a packed triangle, from its raw values.
-    pub(super) fn triangle(&self, mut k: Packed<f64>, name: &str, single: bool) -> Result<Built> {
+    pub(crate) fn triangle(&self, mut k: Packed<f64>, name: &str, single: bool) -> Result<Built> {
         let (n, (roots, diagonal)) = (k.n(), self.sphere(&k, name)?);
         if !roots.is_empty() {
             k.map_rows(|i, row| row.iter_mut().zip(&roots).for_each(|(v, r)| *v /= r * roots[i]));
@@ -202,7 +201,7 @@ impl BuildOptions {
     }
 
     /// √k(x_i, x_i) where normalisation is spherical (else empty), and the raw diagonal.
-    pub(super) fn sphere(&self, raw: &dyn Raw, name: &str) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub(crate) fn sphere(&self, raw: &dyn Raw, name: &str) -> Result<(Vec<f64>, Vec<f64>)> {
         let diagonal = raw.diagonal();
         if self.normalize != Normalize::Spherical {
             return Ok((Vec::new(), diagonal));
@@ -216,7 +215,7 @@ impl BuildOptions {
 type OnePass<'a> = dyn Fn(&[usize]) -> Option<Vec<Packed<f64>>> + 'a;
 
 /// Terms found so far and what they weigh.
-pub(super) struct Assembly<'a> {
+pub(crate) struct Assembly<'a> {
     pub options: &'a BuildOptions,
     n: usize,
     built: Vec<Option<Built>>,
@@ -372,7 +371,7 @@ impl<'a> Assembly<'a> {
             share(factors.into_iter().filter(|f| f.rank() < alone).collect(), tolerance, sort);
         });
         if others + self.weight(scopes) > half {
-            self.factors(scopes).into_iter().try_for_each(panel::to_files)?;
+            self.factors(scopes).into_iter().try_for_each(low_rank::to_files)?;
         }
         self.bytes = others + self.weight(scopes);
         Ok(())
@@ -402,7 +401,7 @@ impl<'a> Assembly<'a> {
 
 /// Bytes of factors with their bases.
 fn weight(factors: &[&Factor]) -> u64 {
-    factors.iter().map(|f| f.bytes()).sum::<u64>() + panel::basis_bytes(factors)
+    factors.iter().map(|f| f.bytes()).sum::<u64>() + low_rank::basis_bytes(factors)
 }
 
 /// String kernels on one column, those that share a pass over pairs in one list.

@@ -1,6 +1,9 @@
 //! Is a ready-made matrix a kernel matrix at all?
 
-use super::{Factor, lanczos::extreme_eigenvalues_of, packed::Packed};
+use super::{
+    super::{Factor, dense::Packed},
+    lanczos::extreme_eigenvalues_of,
+};
 use crate::{
     Error, Result, Told,
     linalg::{Cholesky, Matrix, axpy, dot},

@@ -46,7 +46,7 @@ pub struct Factor {
     /// ‖L‖², where it is known.
     square: Option<f64>,
     /// Sharing a basis may leave out this times the tolerance.
-    pub(super) fineness: f64,
+    pub(crate) fineness: f64,
 }
 
 /// Coordinates of the columns of L in a shared basis.
@@ -193,7 +193,7 @@ impl Factor {
     }
 
     /// Takes the same basis from another place.
-    pub(super) fn lie_in(&mut self, basis: Arc<Frame>) {
+    pub(crate) fn lie_in(&mut self, basis: Arc<Frame>) {
         self.basis = basis;
     }
 
@@ -225,7 +225,7 @@ impl Factor {
     }
 
     /// The same factor in a basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
-    pub(super) fn move_into(&mut self, basis: &Arc<Frame>, coords: Matrix, error: f64) {
+    pub(crate) fn move_into(&mut self, basis: &Arc<Frame>, coords: Matrix, error: f64) {
         if let Map::Pivots(pivots) = &self.map {
             self.pivot_rows = Some(self.rows().select_rows(pivots));
         }

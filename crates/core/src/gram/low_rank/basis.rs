@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// With fewer rows columns are kept one after another, and no basis is shared: finding one costs more than it saves.
-pub(super) const FEW_ROWS: usize = 512;
+pub(crate) const FEW_ROWS: usize = 512;
 
 /// B, and what sums read of it.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl Frame {
     }
 
     /// From a row per column.
-    pub(super) fn from_columns(columns: Matrix) -> Self {
+    pub(crate) fn from_columns(columns: Matrix) -> Self {
         if columns.cols() < FEW_ROWS {
             Self::of(Numbers::Columns(columns))
         } else {
@@ -84,12 +84,12 @@ impl Frame {
     }
 
     /// Bytes in memory, and in all.
-    pub(super) fn bytes(&self) -> [u64; 2] {
+    pub(crate) fn bytes(&self) -> [u64; 2] {
         [self.numbers().resident(), size_of_val(self.numbers().data()) as u64]
     }
 
     /// The same with its numbers in a file that is mapped.
-    pub(super) fn to_file(&self) -> Result<Self> {
+    pub(crate) fn to_file(&self) -> Result<Self> {
         let numbers = match &*self.numbers {
             Numbers::Rows(rows) => Numbers::Rows(rows.to_file()?),
             Numbers::Columns(columns) => Numbers::Columns(columns.to_file()?),
@@ -126,12 +126,12 @@ impl Frame {
     }
 
     /// Does it lie column after column?
-    pub(super) fn in_columns(&self) -> bool {
+    pub(crate) fn in_columns(&self) -> bool {
         matches!(*self.numbers, Numbers::Columns(_))
     }
 
     /// Column after column.
-    pub(super) fn turned(&self) -> Cow<'_, [f64]> {
+    pub(crate) fn turned(&self) -> Cow<'_, [f64]> {
         match &*self.numbers {
             Numbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
             Numbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
@@ -147,7 +147,7 @@ impl Frame {
     }
 
     /// The first columns, as many as there is room for, times a number; not where they lie row after row.
-    pub(super) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
+    pub(crate) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
         match (&*self.numbers, &self.scale) {
             (Numbers::Columns(columns), None) => {
                 out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
@@ -164,12 +164,12 @@ impl Frame {
     }
 
     /// So many first columns hold all that have a square of `least` or more.
-    pub(super) fn head(&self, least: f64) -> usize {
+    pub(crate) fn head(&self, least: f64) -> usize {
         self.squares().iter().rposition(|s| *s >= least).map_or(0, |last| last + 1)
     }
 
     /// ‖column‖² of every column.
-    pub(super) fn squares(&self) -> &[f64] {
+    pub(crate) fn squares(&self) -> &[f64] {
         self.squares.get_or_init(|| match &*self.numbers {
             Numbers::Rows(rows) => column_squares(rows),
             Numbers::Columns(columns) => {
@@ -233,12 +233,12 @@ impl Frame {
     }
 
     /// B ← B / divisor.
-    pub(super) fn divide(&mut self, divisor: f64) {
+    pub(crate) fn divide(&mut self, divisor: f64) {
         self.own().data_mut().iter_mut().for_each(|x| *x /= divisor);
     }
 
     /// Every row less `mean`; only where there is no scale.
-    pub(super) fn subtract(&mut self, mean: &[f64]) {
+    pub(crate) fn subtract(&mut self, mean: &[f64]) {
         let in_columns = self.in_columns();
         let numbers = self.own();
         if in_columns {

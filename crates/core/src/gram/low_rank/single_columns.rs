@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::packed::{Each, Inner};
+use super::super::dense::{Each, Inner};
 use crate::linalg::{Matrix, axpy, wide};
 
 /// Rows summed on their own.
@@ -16,12 +16,12 @@ pub struct Rounded {
 
 impl Rounded {
     /// Room for so many rows.
-    pub(super) fn with_room(rows: usize, cols: usize) -> Self {
+    pub(crate) fn with_room(rows: usize, cols: usize) -> Self {
         Self { cols, data: Vec::with_capacity(rows * cols) }
     }
 
     /// Adds rows and rounds them where they are.
-    pub(super) fn push(&mut self, block: &mut Matrix) {
+    pub(crate) fn push(&mut self, block: &mut Matrix) {
         let before = self.data.len();
         self.data.resize(before + block.data().len(), 0.0);
         let rows = self.data[before..].par_chunks_mut(self.cols).zip(block.data_mut().par_chunks_mut(self.cols));
@@ -90,7 +90,7 @@ mod tests {
         assert!(near(&k.root_times(&x[..rank]), &root.times(&x[..rank]), 1e-12));
         assert!(near(&k.root_transposed_times(&v), &root.transposed_times(&v), 1e-12));
         let ones = Matrix::from_parts(n, 1, vec![1.0; n]);
-        let whole = super::super::panel::side_by_side(&[&root, &ones]);
+        let whole = super::super::sum::side_by_side(&[&root, &ones]);
         let weight: Vec<f64> = v.iter().map(|v| 1.1 + v).collect();
         let expected = whole.weighted_gram(&weight);
         let (exact, none) = k.weighted_gram(&[&ones], &weight, false);

@@ -5,16 +5,17 @@
 use rayon::prelude::*;
 
 use super::{
-    BuildOptions, GramSet, Stack,
-    build::{Assembly, Built},
+    super::{
+        BuildOptions, GramSet,
+        build::{Assembly, Built, Raw},
+        dense::Packed,
+        set::Stored,
+    },
     check,
-    packed::Packed,
-    raw::Raw,
     repair::repair,
-    set::Stored,
 };
 use crate::{
-    Result,
+    Error, Result,
     kernels::{Indefinite, Normalize},
     linalg::{Matrix, Wide, wide},
 };
@@ -24,6 +25,37 @@ const ROWS: usize = 4;
 const LINE: usize = 8;
 /// Triangles held at a time, in bytes.
 const BATCH_BYTES: u64 = 1 << 26;
+
+/// Ready-made kernel values, kernel axis last: entry (i, j) of kernel t is `data[(i·cols + j)·terms + t]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a> {
+    /// Samples.
+    pub rows: usize,
+    /// Training samples.
+    pub cols: usize,
+    /// Kernels.
+    pub terms: usize,
+    /// The numbers.
+    pub data: &'a [f64],
+}
+
+impl Stack<'_> {
+    /// Refuses anything but kernels of some rows with themselves.
+    pub fn check_square(&self) -> Result<()> {
+        let (n, m) = (self.rows, self.terms);
+        if self.cols != n || n == 0 || m == 0 || self.data.len() != n * n * m {
+            let got = format!("({n}, {}, {m})", self.cols);
+            return Err(Error::shape("ready-made kernels", "(n, n, kernels), kernel axis last, none of them 0", got));
+        }
+        Ok(())
+    }
+
+    /// The numbers of these rows and columns, in their order.
+    pub fn block(&self, rows: &[usize], cols: &[usize]) -> Vec<f64> {
+        let cell = |i: usize, j: usize| &self.data[(i * self.cols + j) * self.terms..][..self.terms];
+        rows.iter().flat_map(|&i| cols.iter().flat_map(move |&j| cell(i, j).iter().copied())).collect()
+    }
+}
 
 impl GramSet {
     /// Ready-made Gram matrices, checked: square, finite, symmetric, positive semidefinite.

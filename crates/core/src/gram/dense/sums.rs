@@ -7,9 +7,12 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::{
-    Factor, Frame, Gram, Square,
+    super::{
+        Factor, Frame, LowRank,
+        low_rank::{Inside, by_basis},
+    },
+    Gram, Square,
     packed::Cell,
-    panel::{Inside, LowRank, by_basis},
 };
 use crate::linalg::{Strided, gemm, gemm_single};
 
@@ -18,7 +21,7 @@ const ROWS: usize = 48;
 const DEPTH: usize = 1024;
 
 /// Precision of sums.
-pub(super) trait Real: Cell {
+pub(crate) trait Real: Cell {
     fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
     /// Bᵀ.
     fn turned(basis: &Frame) -> Cow<'_, [Self]>;
@@ -27,7 +30,7 @@ pub(super) trait Real: Cell {
 }
 
 /// Entries to which products in some precision are added: c ← c + a b.
-pub(super) trait Sum<T>: Cell {
+pub(crate) trait Sum<T>: Cell {
     fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [Self], usize));
 }
 
@@ -97,7 +100,7 @@ pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
 }
 
 /// out += Σ B W Bᵀ on the lower triangle.
-pub(super) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: &mut Square<S>) {
+pub(crate) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: &mut Square<S>) {
     let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
     while !parts.is_empty() {
         let mut depth = 0;

@@ -1,0 +1,10 @@
+//! Kernel values that were computed elsewhere: checked, repaired where that is asked for, and stored like other terms.
+
+pub(super) mod check;
+mod lanczos;
+mod repair;
+mod stack;
+
+pub use lanczos::extreme_eigenvalues_of;
+pub(super) use repair::repair;
+pub use stack::Stack;

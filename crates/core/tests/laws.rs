@@ -274,7 +274,7 @@ fn near_kernels_lead_to_exact_solutions() {
         let (smo, cost) = (Smo { kink }, vec![c; n]);
         let task = Task { y: &y, cost: &cost, loss, intercept: true };
         let kernel = Combined::new(&set, &weights, options.budget, &smo, true).unwrap();
-        assert!(matches!(kernel, Combined::Near(_)));
+        assert!(matches!(kernel, Combined::Single(_)));
         let found = smo.solve(&kernel, &task, None, Stop { absolute: 0.0, relative: 1e-6 }).unwrap();
         assert!(found.gap() <= 1e-6 * found.primal, "{kink} {c}: {} of {}", found.gap(), found.primal);
         let exact = Combined::Dense(set.combine(&weights)).times(&found.a);
@@ -320,7 +320,7 @@ fn sums_in_every_form_agree() {
     let matrices = |w: &[f64]| only(w, false);
     // Each takes the room of the one before.
     for weights in [weights.clone(), matrices(&weights), only(&weights, true), weights.clone()] {
-        let (near, whole) = (set.combine_near(&weights).unwrap(), set.combine(&weights));
+        let (near, whole) = (set.combine_single(&weights).unwrap(), set.combine(&weights));
         let (rounded, exact) = (near.rows().widened(), whole.times(&a));
         let entries = |k: &Gram| (0..n).flat_map(|i| k.row(i).to_vec()).collect::<Vec<f64>>();
         let far = sq_distance(&entries(&rounded), &entries(&whole)).sqrt();
@@ -330,7 +330,7 @@ fn sums_in_every_form_agree() {
         assert!(near.times(&a).iter().zip(&exact).all(|(x, e)| (x - e).abs() <= 1e-12 * trace * size));
     }
     for share in [1e-1, 1e-2, 1e-4] {
-        let mut rough = set.combine_rough(&weights, share);
+        let mut rough = set.combine_truncated(&weights, share);
         rough.mirror();
         // What is left out is positive semidefinite, so its norm is at most its trace.
         assert!(off(&rough) <= (share + 1e-6) * trace, "{share}");

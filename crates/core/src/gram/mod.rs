@@ -17,9 +17,9 @@ pub use crate::error::human_bytes;
 pub use alignment::{centred_norms, centred_products, target_products};
 pub use approx::{Approx, ApproxError};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
-pub use dense::{AddRow, Gram, Near, Room, Square};
+pub use dense::{AddRow, Gram, Scratch, SingleKernel, Square};
 pub(crate) use dense::{Cell, Each, add_factors, add_single};
-pub use low_rank::{Basis, Extension, Factor, Frame, LowRank, Rounded};
+pub use low_rank::{Basis, Combination, Extension, Factor, LowRankSum, SingleColumns};
 pub(crate) use low_rank::{EXACT, Images, RankLimit, basis_bytes};
 pub use precomputed::{Stack, extreme_eigenvalues_of};
 pub use set::GramSet;
@@ -63,12 +63,12 @@ pub trait GramSource: Sync {
     }
 
     /// Its lower triangle, where a share of the trace may be left out if that is faster.
-    fn combine_rough(&self, weights: &[f64], _share: f64) -> Gram {
+    fn combine_truncated(&self, weights: &[f64], _share: f64) -> Gram {
         self.combine(weights)
     }
 
     /// The same in single precision with exact products, where that is faster.
-    fn combine_near(&self, _weights: &[f64]) -> Option<Near> {
+    fn combine_single(&self, _weights: &[f64]) -> Option<SingleKernel> {
         None
     }
 

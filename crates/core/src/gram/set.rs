@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::{
-    ApproxError, Basis, Extension, Factor, Gram, GramSource, Near, Room, combine_each,
+    ApproxError, Combination, Extension, Factor, Gram, GramSource, Scratch, SingleKernel, combine_each,
     dense::{self, Packed},
     impute::Imputation,
     low_rank,
@@ -44,7 +44,7 @@ pub struct GramSet {
     /// Where terms stand in for kernels, how far off they are.
     pub(super) errors: Vec<ApproxError>,
     /// For combined kernels.
-    pub(super) room: Arc<Room>,
+    pub(super) room: Arc<Scratch>,
 }
 
 impl GramSet {
@@ -119,13 +119,13 @@ impl GramSet {
                 }
                 let index: Vec<usize> = (0..a.len()).filter(|&i| coef[i] != 0.0).collect();
                 let coef = index.iter().map(|&i| coef[i]).collect();
-                Extension { basis: Basis::Samples { index, coef }, offset }
+                Extension { combination: Combination::Samples { index, coef }, offset }
             }
         };
-        if let (Basis::Samples { index, coef }, false) = (&mut extension.basis, self.roots[t].is_empty()) {
+        if let (Combination::Samples { index, coef }, false) = (&mut extension.combination, self.roots[t].is_empty()) {
             coef.iter_mut().zip(index).for_each(|(c, &mut i)| *c /= self.roots[t][i]);
         }
-        if let Basis::Samples { index, coef } = &mut extension.basis {
+        if let Combination::Samples { index, coef } = &mut extension.combination {
             if let Some(map) = &self.maps[t] {
                 let mut mapped = vec![0.0; self.n];
                 index.iter().zip(&*coef).for_each(|(&i, c)| axpy(*c, map.row(i), &mut mapped));
@@ -253,9 +253,9 @@ impl GramSource for GramSet {
         out
     }
 
-    fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
+    fn combine_truncated(&self, weights: &[f64], share: f64) -> Gram {
         let mut out = self.combine_dense(weights);
-        dense::add_rough(&self.active_factors(weights), share, &mut out);
+        dense::add_truncated(&self.active_factors(weights), share, &mut out);
         out
     }
 
@@ -267,10 +267,10 @@ impl GramSource for GramSet {
         }
     }
 
-    fn combine_near(&self, weights: &[f64]) -> Option<Near> {
+    fn combine_single(&self, weights: &[f64]) -> Option<SingleKernel> {
         let (factors, dense) = (self.active_factors(weights), self.active_dense(weights));
         let rest = |i: usize, row: &mut [f64]| dense.add_row(i, row);
-        Near::new(&factors, (!dense.is_empty()).then_some(&rest), self.n, &self.room)
+        SingleKernel::new(&factors, (!dense.is_empty()).then_some(&rest), self.n, &self.room)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

@@ -81,8 +81,8 @@ impl GramSource for Groups<'_> {
         self.base.combine(&self.expand(weights))
     }
 
-    fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
-        self.base.combine_rough(&self.expand(weights), share)
+    fn combine_truncated(&self, weights: &[f64], share: f64) -> Gram {
+        self.base.combine_truncated(&self.expand(weights), share)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

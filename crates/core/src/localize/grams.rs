@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    gram::{AddRow, Budget, Factor, Frame, Gram, GramSource, Near, Room, add_factors, basis_bytes},
+    gram::{AddRow, Basis, Budget, Factor, Gram, GramSource, Scratch, SingleKernel, add_factors, basis_bytes},
     linalg::Matrix,
 };
 
@@ -15,7 +15,7 @@ pub struct LocalizedGramSet<'a> {
     /// Base term and scale of each term.
     terms: Vec<(usize, usize)>,
     factors: Vec<Option<Factor>>,
-    room: Arc<Room>,
+    room: Arc<Scratch>,
 }
 
 impl<'a> LocalizedGramSet<'a> {
@@ -27,10 +27,10 @@ impl<'a> LocalizedGramSet<'a> {
         let found: Vec<&Factor> = (0..kernels).filter_map(|m| base.factor(m)).collect();
         let fits = fits(regions as u64 * basis_bytes(&found), room);
         // diag(s) B, once for the terms that share both.
-        let mut bases: HashMap<(usize, usize), Arc<Frame>> = HashMap::new();
+        let mut bases: HashMap<(usize, usize), Arc<Basis>> = HashMap::new();
         let scaled = |&(m, j): &(usize, usize)| {
             let (f, s) = (base.factor(m).filter(|_| fits)?, &scales[j]);
-            let basis = bases.entry((f.name(), j)).or_insert_with(|| Arc::new(f.basis().scale_rows(s)));
+            let basis = bases.entry((f.basis_id(), j)).or_insert_with(|| Arc::new(f.basis().scale_rows(s)));
             Some(f.scaled(s, Arc::clone(basis)))
         };
         let factors = terms.iter().map(scaled).collect();
@@ -145,7 +145,7 @@ impl GramSource for LocalizedGramSet<'_> {
         out
     }
 
-    fn combine_near(&self, weights: &[f64]) -> Option<Near> {
+    fn combine_single(&self, weights: &[f64]) -> Option<SingleKernel> {
         let factors = self.active_factors(weights);
         if factors.is_empty() {
             return None;
@@ -154,7 +154,7 @@ impl GramSource for LocalizedGramSet<'_> {
         let others = others.then(|| self.combine_others(weights));
         let rest = others.as_ref().map(|k| |i: usize, row: &mut [f64]| row.copy_from_slice(&k.row(i)[..=i]));
         let rest = rest.as_ref().map(|add| add as AddRow<'_>);
-        Near::new(&factors, rest, self.n_samples(), &self.room)
+        SingleKernel::new(&factors, rest, self.n_samples(), &self.room)
     }
 
     fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {

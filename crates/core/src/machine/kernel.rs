@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Machine;
 use crate::{
     Result,
-    gram::{Budget, Cell, EXACT, Factor, Gram, GramSource, LowRank, Near, Square},
+    gram::{Budget, Cell, EXACT, Factor, Gram, GramSource, LowRankSum, SingleKernel, Square},
     linalg::{Matrix, dot},
 };
 
@@ -19,9 +19,9 @@ pub enum Combined {
     /// F with K = F Fᵀ.
     Factor(Matrix),
     /// Σ B W Bᵀ, for machines that need no more than products.
-    Bases(LowRank),
+    Bases(LowRankSum),
     /// Every entry to single precision, and exact products.
-    Near(Near),
+    Single(SingleKernel),
 }
 
 impl Combined {
@@ -39,21 +39,21 @@ impl Combined {
         let factors: Option<Vec<(f64, &Factor)>> = active().map(|(t, w)| grams.factor(t).map(|f| (*w, f))).collect();
         let matrix_bytes = 8 * n as u64 * n as u64;
         let liked = |f: &Vec<(f64, &Factor)>| {
-            !f.is_empty() && (matrix_bytes > room.bytes || machine.likes_factor(n, LowRank::rank_of(f)))
+            !f.is_empty() && (matrix_bytes > room.bytes || machine.likes_factor(n, LowRankSum::rank_of(f)))
         };
         if let Some(factors) = factors.filter(liked) {
-            let sum = LowRank::new(&factors);
+            let sum = LowRankSum::new(&factors);
             if machine.solves_in_bases(n) {
                 return Ok(Self::Bases(sum));
             }
             let bytes = 8 * n as u64 * sum.rank() as u64;
             room.check("the combined factor", bytes, "raise the budget or use fewer kernels")?;
-            return Ok(Self::Factor(sum.thin(EXACT)));
+            return Ok(Self::Factor(sum.truncated_root(EXACT)));
         }
         let remedy = "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
         room.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
-        let near = if near && machine.corrects() { grams.combine_near(weights) } else { None };
-        Ok(near.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Near))
+        let near = if near && machine.corrects() { grams.combine_single(weights) } else { None };
+        Ok(near.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Single))
     }
 
     /// Number of samples.
@@ -62,7 +62,7 @@ impl Combined {
             Self::Dense(k) => k.n(),
             Self::Factor(f) => f.rows(),
             Self::Bases(k) => k.n(),
-            Self::Near(k) => k.rows().n(),
+            Self::Single(k) => k.rows().n(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Combined {
             Self::Dense(k) => Self::Dense(k.select(index)),
             Self::Factor(f) => Self::Factor(f.select_rows(index)),
             Self::Bases(k) => Self::Bases(k.select(index)),
-            Self::Near(k) => Self::Dense(k.rows().select(index).widened()),
+            Self::Single(k) => Self::Dense(k.rows().select(index).widened()),
         }
     }
 
@@ -83,7 +83,7 @@ impl Combined {
             Self::Dense(k) => k.times(v),
             Self::Factor(f) => f.times(&f.transposed_times(v)),
             Self::Bases(k) => k.times(v),
-            Self::Near(k) => k.times(v),
+            Self::Single(k) => k.times(v),
         }
     }
 
@@ -91,16 +91,16 @@ impl Combined {
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
             Self::Dense(k) => (0..k.n()).map(|i| k.row(i)[i]).collect(),
-            Self::Near(k) => (0..self.n()).map(|i| f64::from(k.rows().row(i)[i])).collect(),
+            Self::Single(k) => (0..self.n()).map(|i| f64::from(k.rows().row(i)[i])).collect(),
             Self::Factor(f) => (0..f.rows()).map(|i| dot(f.row(i), f.row(i))).collect(),
-            Self::Bases(k) => Self::Factor(k.thin(EXACT)).diagonal(),
+            Self::Bases(k) => Self::Factor(k.truncated_root(EXACT)).diagonal(),
         }
     }
 
     /// K v from entries that may be rounded, where they are there.
-    pub(super) fn nearly_times(&self, v: &[f64]) -> Vec<f64> {
+    pub(super) fn times_single(&self, v: &[f64]) -> Vec<f64> {
         match self {
-            Self::Near(k) => k.rows().times(v),
+            Self::Single(k) => k.rows().times(v),
             _ => self.times(v),
         }
     }
@@ -109,15 +109,15 @@ impl Combined {
     pub(super) fn lower_row(&self, i: usize) -> Option<Cow<'_, [f64]>> {
         match self {
             Self::Dense(k) => Some(Cow::Borrowed(&k.row(i)[..=i])),
-            Self::Near(k) => Some(k.lower_row(i)),
+            Self::Single(k) => Some(k.lower_row(i)),
             Self::Factor(_) | Self::Bases(_) => None,
         }
     }
 
     /// As one factor, in which a share of the trace may be left out: a matrix stays what it is.
-    pub(super) fn thinned(&self, tolerance: f64) -> Cow<'_, Self> {
+    pub(super) fn truncated(&self, tolerance: f64) -> Cow<'_, Self> {
         match self {
-            Self::Bases(k) => Cow::Owned(Self::Factor(k.thin(tolerance))),
+            Self::Bases(k) => Cow::Owned(Self::Factor(k.truncated_root(tolerance))),
             _ => Cow::Borrowed(self),
         }
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Error, Model, Result, Told,
     data::{Dataset, Rows},
-    gram::{Basis, Gram, GramSet, GramSource},
+    gram::{Combination, Gram, GramSet, GramSource},
     kernels::{KernelSpec, language},
     linalg::Matrix,
     localize::{
@@ -462,7 +462,7 @@ fn joint_target(problem: &Problem<'_>) -> Vec<f64> {
 
 /// Functions of one kernel get the same rows, with zeros where they had none: kernel values of a new row are then computed once for all.
 fn share_rows(functions: &mut [Expansion]) {
-    let mut by_kernel: std::collections::BTreeMap<usize, Vec<&mut Basis>> = std::collections::BTreeMap::new();
+    let mut by_kernel: std::collections::BTreeMap<usize, Vec<&mut Combination>> = std::collections::BTreeMap::new();
     for (kernel, basis, _) in functions.iter_mut().flat_map(|f| &mut f.terms) {
         by_kernel.entry(*kernel).or_default().push(basis);
     }
@@ -470,7 +470,7 @@ fn share_rows(functions: &mut [Expansion]) {
         let mut all: Option<Vec<usize>> = None;
         let mut differ = false;
         for basis in bases.iter() {
-            let Basis::Samples { index, .. } = &**basis else { continue };
+            let Combination::Samples { index, .. } = &**basis else { continue };
             match &mut all {
                 None => all = Some(index.clone()),
                 Some(rows) if rows != index => {
@@ -484,7 +484,7 @@ fn share_rows(functions: &mut [Expansion]) {
         }
         let Some(rows) = all.filter(|_| differ) else { continue };
         for basis in bases.iter_mut() {
-            let Basis::Samples { index, coef } = &mut **basis else { continue };
+            let Combination::Samples { index, coef } = &mut **basis else { continue };
             let mut shared = vec![0.0; rows.len()];
             index.iter().zip(coef.iter()).for_each(|(i, c)| shared[rows.partition_point(|r| r < i)] = *c);
             (*index, *coef) = (rows.clone(), shared);

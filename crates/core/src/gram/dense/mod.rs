@@ -7,7 +7,7 @@ mod sums;
 
 pub(crate) use packed::{Cell, Each};
 pub(super) use packed::{Inner, Packed};
-pub use single_kernel::{AddRow, Near, Room};
+pub use single_kernel::{AddRow, Scratch, SingleKernel};
 pub use square::{Gram, Square};
-pub(super) use sums::add_rough;
+pub(super) use sums::add_truncated;
 pub(crate) use sums::{add as add_factors, add_single};

@@ -9,7 +9,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    super::{Factor, LowRank},
+    super::{Factor, LowRankSum},
     Gram, Square,
     packed::Packed,
     sums::add_all,
@@ -24,12 +24,12 @@ const LEFT_OUT: f64 = 1e-3;
 
 /// A combined kernel in single precision, a little left out, for solvers that correct their course with exact products.
 #[derive(Debug, Clone)]
-pub struct Near {
+pub struct SingleKernel {
     rows: Square<f32>,
     /// The terms that are matrices, and those that are factors.
     rest: Option<Packed<f64>>,
-    factors: LowRank,
-    room: Arc<Room>,
+    factors: LowRankSum,
+    room: Arc<Scratch>,
 }
 
 /// Adds up entries (i, 0..=i).
@@ -38,13 +38,13 @@ pub type AddRow<'a> = &'a (dyn Fn(usize, &mut [f64]) + Sync);
 /// Where the numbers of the last combined kernel were, for the next one: fresh pages cost about as much as what is written to them. And what
 /// its last exact product has told about its terms.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Scratch {
     rows: Mutex<Option<Square<f32>>>,
     rest: Mutex<Option<Packed<f64>>>,
     forms: Mutex<(Vec<f64>, HashMap<usize, f64>)>,
 }
 
-impl Room {
+impl Scratch {
     /// aᵀK_t a of some terms: of factors as the last product told, if it was with a, and of the others by `compute`.
     pub fn forms<'a>(
         &self,
@@ -55,7 +55,7 @@ impl Room {
     ) -> Vec<f64> {
         let last = held(&self.forms);
         let known: Vec<Option<f64>> = if last.0 == a {
-            terms.iter().map(|&t| factor(t).and_then(|f| last.1.get(&f.name()).copied())).collect()
+            terms.iter().map(|&t| factor(t).and_then(|f| last.1.get(&f.basis_id()).copied())).collect()
         } else {
             vec![None; terms.len()]
         };
@@ -71,7 +71,7 @@ fn held<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Near {
+impl Drop for SingleKernel {
     fn drop(&mut self) {
         *held(&self.room.rows) = Some(std::mem::take(&mut self.rows));
         if let Some(rest) = self.rest.take() {
@@ -80,9 +80,9 @@ impl Drop for Near {
     }
 }
 
-impl Near {
+impl SingleKernel {
     /// Of some factors and the rest of the terms; `None` where single precision ends.
-    pub fn new(active: &[(f64, &Factor)], rest: Option<AddRow<'_>>, n: usize, room: &Arc<Room>) -> Option<Self> {
+    pub fn new(active: &[(f64, &Factor)], rest: Option<AddRow<'_>>, n: usize, room: &Arc<Scratch>) -> Option<Self> {
         let mut rows = held(&room.rows).take().filter(|k| k.n() == n).unwrap_or_else(|| Square::zeros(n));
         let rest = rest.map(|fill| {
             let mut rest = held(&room.rest).take().filter(|k| k.n() == n).unwrap_or_else(|| Packed::zeros(n));
@@ -98,9 +98,9 @@ impl Near {
         if rest.is_none() {
             rows.data_mut().fill(0.0);
         }
-        let factors = LowRank::new(active);
+        let factors = LowRankSum::new(active);
         if !active.is_empty() {
-            let thin = factors.thinner(LEFT_OUT);
+            let thin = factors.truncated(LEFT_OUT);
             add_all::<f32, f32>(&thin.pieces(), &mut rows);
             // What is left out goes to the diagonal: no direction shall seem flat that is not.
             let ridge = (factors.trace() - thin.trace()).max(0.0) / n as f64;

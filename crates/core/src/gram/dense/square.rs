@@ -63,7 +63,7 @@ impl<T: Cell> Square<T> {
         for top in (0..n).step_by(TILE) {
             let (upper, lower) = self.data.split_at_mut((top + TILE).min(n) * n);
             let block = &mut upper[top * n..];
-            // Inside the diagonal tile, then every tile below it.
+            // Middle the diagonal tile, then every tile below it.
             let height = block.len() / n;
             for i in 1..height {
                 for j in 0..i {

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::{
     super::{
-        Factor, Frame, LowRank,
-        low_rank::{Inside, by_basis},
+        Basis, Factor, LowRankSum,
+        low_rank::{Middle, by_basis},
     },
     Gram, Square,
     packed::Cell,
@@ -24,7 +24,7 @@ const DEPTH: usize = 1024;
 pub(crate) trait Real: Cell {
     fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
     /// Bᵀ.
-    fn turned(basis: &Frame) -> Cow<'_, [Self]>;
+    fn column_major(basis: &Basis) -> Cow<'_, [Self]>;
     /// c ← c + a b for (m, k, n), c with a row stride.
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize));
 }
@@ -56,8 +56,8 @@ impl Real for f64 {
         Cow::Borrowed(numbers)
     }
 
-    fn turned(basis: &Frame) -> Cow<'_, [Self]> {
-        basis.turned()
+    fn column_major(basis: &Basis) -> Cow<'_, [Self]> {
+        basis.column_major()
     }
 
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
@@ -70,8 +70,8 @@ impl Real for f32 {
         Cow::Owned(numbers.iter().map(|&x| x as Self).collect())
     }
 
-    fn turned(basis: &Frame) -> Cow<'_, [Self]> {
-        Cow::Borrowed(basis.turned_single())
+    fn column_major(basis: &Basis) -> Cow<'_, [Self]> {
+        Cow::Borrowed(basis.column_major_single())
     }
 
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
@@ -82,25 +82,25 @@ impl Real for f32 {
 /// out += Σ weight · L Lᵀ on the lower triangle.
 pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
     let groups = by_basis(active);
-    let parts: Vec<(&Frame, Inside)> = groups.iter().map(|g| (&**g[0].1.basis(), Inside::new(g))).collect();
+    let parts: Vec<(&Basis, Middle)> = groups.iter().map(|g| (&**g[0].1.basis(), Middle::new(g))).collect();
     add_all::<f64, f64>(&parts.iter().map(|(b, inside)| (*b, inside)).collect::<Vec<_>>(), out);
 }
 
 /// In single precision, and a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly
 /// counts.
-pub fn add_rough(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
+pub fn add_truncated(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     let traces: Vec<f64> = active.iter().map(|(w, f)| w * f.trace_of_square()).collect();
     let allowed = 0.5 * share * traces.iter().sum::<f64>();
     let least = allowed / traces.len().max(1) as f64;
     let kept: Vec<(f64, &Factor)> = active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
     if !kept.is_empty() {
-        let sum = LowRank::new(&kept);
-        add_all::<f32, f64>(&sum.thinner(allowed / sum.trace()).pieces(), out);
+        let sum = LowRankSum::new(&kept);
+        add_all::<f32, f64>(&sum.truncated(allowed / sum.trace()).pieces(), out);
     }
 }
 
 /// out += Σ B W Bᵀ on the lower triangle.
-pub(crate) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: &mut Square<S>) {
+pub(crate) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Basis, &Middle)], out: &mut Square<S>) {
     let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
     while !parts.is_empty() {
         let mut depth = 0;
@@ -115,7 +115,7 @@ pub(crate) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Frame, &Inside)], out: 
 }
 
 /// V and, where it differs, U of all parts are gathered in `room`.
-fn add_some<T: Real, S: Sum<T>>(parts: &[(&Frame, &Inside)], [right, left]: &mut [Vec<T>; 2], out: &mut Square<S>) {
+fn add_some<T: Real, S: Sum<T>>(parts: &[(&Basis, &Middle)], [right, left]: &mut [Vec<T>; 2], out: &mut Square<S>) {
     let n = out.n();
     let depth = parts.iter().map(|(_, inside)| inside.rank()).sum::<usize>();
     let fill = |room: &mut Vec<T>, is_left: bool| {
@@ -130,7 +130,7 @@ fn add_some<T: Real, S: Sum<T>>(parts: &[(&Frame, &Inside)], [right, left]: &mut
         tasks.into_par_iter().for_each(|(basis, inside, own)| put::<T>(basis, inside, is_left, own));
     };
     fill(right, false);
-    let differ = parts.iter().any(|(_, inside)| matches!(inside, Inside::Square(_)));
+    let differ = parts.iter().any(|(_, inside)| matches!(inside, Middle::Square(_)));
     if differ {
         fill(left, true);
     }
@@ -138,18 +138,25 @@ fn add_some<T: Real, S: Sum<T>>(parts: &[(&Frame, &Inside)], [right, left]: &mut
 }
 
 /// Rows of V, or of U, for one basis.
-fn put<T: Real>(basis: &Frame, inside: &Inside, is_left: bool, out: &mut [T]) {
+fn put<T: Real>(basis: &Basis, inside: &Middle, is_left: bool, out: &mut [T]) {
     let n = basis.n();
     match inside {
-        Inside::Multiple(weight, _) => {
+        Middle::Multiple(weight, _) => {
             // Rows have been turned once and for all.
-            if !basis.put_head(weight.sqrt(), out, T::from_f64) {
-                out.iter_mut().zip(&*T::turned(basis)).for_each(|(o, x)| *o = T::from_f64(weight.sqrt() * x.to_f64()));
+            if !basis.write_head(weight.sqrt(), out, T::from_f64) {
+                out.iter_mut()
+                    .zip(&*T::column_major(basis))
+                    .for_each(|(o, x)| *o = T::from_f64(weight.sqrt() * x.to_f64()));
             }
         }
-        Inside::Square(_) if !is_left => out.copy_from_slice(&T::turned(basis)[..out.len()]),
-        Inside::Square(s) | Inside::Root(s) => {
-            T::gemm((s.rows(), s.cols(), n), (&T::of(s.data()), s.cols(), 1), (&T::turned(basis), n, 1), (out, n));
+        Middle::Square(_) if !is_left => out.copy_from_slice(&T::column_major(basis)[..out.len()]),
+        Middle::Square(s) | Middle::Root(s) => {
+            T::gemm(
+                (s.rows(), s.cols(), n),
+                (&T::of(s.data()), s.cols(), 1),
+                (&T::column_major(basis), n, 1),
+                (out, n),
+            );
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const FEW_ROWS: usize = 512;
 
 /// B, and what sums read of it.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct Basis {
     numbers: Arc<Numbers>,
     /// Rows of the numbers count so many times, once where there is none.
     scale: Option<Arc<Vec<f64>>>,
@@ -32,13 +32,13 @@ enum Numbers {
     Columns(Matrix),
 }
 
-impl PartialEq for Frame {
+impl PartialEq for Basis {
     fn eq(&self, other: &Self) -> bool {
         (&self.numbers, &self.scale) == (&other.numbers, &other.scale)
     }
 }
 
-impl Frame {
+impl Basis {
     /// From a row per sample.
     pub fn new(rows: Matrix) -> Self {
         if rows.rows() < FEW_ROWS {
@@ -126,12 +126,12 @@ impl Frame {
     }
 
     /// Does it lie column after column?
-    pub(crate) fn in_columns(&self) -> bool {
+    pub(crate) fn is_column_major(&self) -> bool {
         matches!(*self.numbers, Numbers::Columns(_))
     }
 
     /// Column after column.
-    pub(crate) fn turned(&self) -> Cow<'_, [f64]> {
+    pub(crate) fn column_major(&self) -> Cow<'_, [f64]> {
         match &*self.numbers {
             Numbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
             Numbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
@@ -142,12 +142,12 @@ impl Frame {
     }
 
     /// The same in single precision, made when first asked for.
-    pub fn turned_single(&self) -> &[f32] {
-        self.turned.get_or_init(|| self.turned().iter().map(|&x| x as f32).collect())
+    pub fn column_major_single(&self) -> &[f32] {
+        self.turned.get_or_init(|| self.column_major().iter().map(|&x| x as f32).collect())
     }
 
     /// The first columns, as many as there is room for, times a number; not where they lie row after row.
-    pub(crate) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
+    pub(crate) fn write_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
         match (&*self.numbers, &self.scale) {
             (Numbers::Columns(columns), None) => {
                 out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
@@ -164,7 +164,7 @@ impl Frame {
     }
 
     /// So many first columns hold all that have a square of `least` or more.
-    pub(crate) fn head(&self, least: f64) -> usize {
+    pub(crate) fn columns_down_to(&self, least: f64) -> usize {
         self.squares().iter().rposition(|s| *s >= least).map_or(0, |last| last + 1)
     }
 
@@ -239,7 +239,7 @@ impl Frame {
 
     /// Every row less `mean`; only where there is no scale.
     pub(crate) fn subtract(&mut self, mean: &[f64]) {
-        let in_columns = self.in_columns();
+        let in_columns = self.is_column_major();
         let numbers = self.own();
         if in_columns {
             mean.iter().enumerate().for_each(|(k, m)| numbers.row_mut(k).iter_mut().for_each(|x| *x -= m));

@@ -11,7 +11,7 @@ use std::{borrow::Cow, sync::Arc};
 use rayon::prelude::*;
 
 use super::{
-    Frame,
+    Basis,
     pivots::{Pivoted, RankLimit},
 };
 use crate::linalg::{Matrix, axpy, dot};
@@ -31,7 +31,7 @@ enum Map {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     /// B.
-    basis: Arc<Frame>,
+    basis: Arc<Basis>,
     /// R, of which `None` is the identity.
     coords: Option<Arc<Coords>>,
     /// Rows of L at the pivots, where B is shared.
@@ -81,14 +81,14 @@ impl Coords {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extension {
     /// The varying part.
-    pub basis: Basis,
+    pub combination: Combination,
     /// The constant part.
     pub offset: f64,
 }
 
 /// A linear combination in raw (unnormalised, or spherically normalised) kernel values or features.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Basis {
+pub enum Combination {
     /// Σ coef_j k(x_index_j, x).
     Samples {
         /// Training rows.
@@ -117,7 +117,7 @@ impl Factor {
         let Pivoted { columns, pivots, left } = Pivoted::new(diagonal, limit, column)?;
         // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
         let rounding = (pivots.len() + 1) as f64 * f64::EPSILON * diagonal.iter().sum::<f64>();
-        Some(Self::own(Frame::from_columns(columns), left + rounding, Map::Pivots(pivots)))
+        Some(Self::own(Basis::from_columns(columns), left + rounding, Map::Pivots(pivots)))
     }
 
     /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln (Williams2001), by a pivoted Cholesky
@@ -152,22 +152,22 @@ impl Factor {
         pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
         let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
         let trace: f64 = diagonal.iter().sum();
-        Some((Self::own(Frame::new(rows), 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
+        Some((Self::own(Basis::new(rows), 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
     }
 
-    fn own(frame: Frame, residual: f64, map: Map) -> Self {
+    fn own(frame: Basis, residual: f64, map: Map) -> Self {
         let (basis, coords, pivot_rows) = (Arc::new(frame), None, None);
         Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None, fineness: 1.0 }
     }
 
     /// From exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
-        Self::own(Frame::new(rows), 0.0, Map::Monomials)
+        Self::own(Basis::new(rows), 0.0, Map::Monomials)
     }
 
     /// From random Fourier features of this seed, one row per sample.
     pub fn waves(rows: Matrix, seed: u64) -> Self {
-        Self::own(Frame::new(rows), 0.0, Map::Waves(seed))
+        Self::own(Basis::new(rows), 0.0, Map::Waves(seed))
     }
 
     /// Memory it takes beside its basis.
@@ -188,17 +188,17 @@ impl Factor {
     }
 
     /// B.
-    pub fn basis(&self) -> &Arc<Frame> {
+    pub fn basis(&self) -> &Arc<Basis> {
         &self.basis
     }
 
     /// Takes the same basis from another place.
-    pub(crate) fn lie_in(&mut self, basis: Arc<Frame>) {
+    pub(crate) fn set_basis(&mut self, basis: Arc<Basis>) {
         self.basis = basis;
     }
 
     /// What tells B from other bases.
-    pub fn name(&self) -> usize {
+    pub fn basis_id(&self) -> usize {
         Arc::as_ptr(&self.basis).addr()
     }
 
@@ -225,7 +225,7 @@ impl Factor {
     }
 
     /// The same factor in a basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
-    pub(crate) fn move_into(&mut self, basis: &Arc<Frame>, coords: Matrix, error: f64) {
+    pub(crate) fn move_into(&mut self, basis: &Arc<Basis>, coords: Matrix, error: f64) {
         if let Map::Pivots(pivots) = &self.map {
             self.pivot_rows = Some(self.rows().select_rows(pivots));
         }
@@ -273,7 +273,7 @@ impl Factor {
     pub fn triangle_times(&self, v: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; v.len()];
         let columns = match &self.coords {
-            None => self.basis.turned(),
+            None => self.basis.column_major(),
             Some(_) => Cow::Owned(self.rows().transposed().into_numbers()),
         };
         let (fours, rest) = columns.split_at(self.rank() / 4 * 4 * v.len());
@@ -302,7 +302,7 @@ impl Factor {
 
     /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own. `basis` is diag(s) B.
     #[must_use]
-    pub fn scaled(&self, s: &[f64], basis: Arc<Frame>) -> Self {
+    pub fn scaled(&self, s: &[f64], basis: Arc<Basis>) -> Self {
         let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
         Self { basis, residual: self.residual * largest, pivot_rows: None, square: None, ..self.clone() }
     }
@@ -312,7 +312,7 @@ impl Factor {
     pub fn scaled_alone(&self, s: &[f64]) -> Self {
         let alone = match &self.coords {
             None => self.basis.scale_rows(s),
-            Some(_) => Frame::new(self.rows().scale_rows(s)),
+            Some(_) => Basis::new(self.rows().scale_rows(s)),
         };
         Self { coords: None, ..self.scaled(s, Arc::new(alone)) }
     }
@@ -334,11 +334,11 @@ impl Factor {
             // Features of the normalised kernel are the raw ones over √divisor.
             let root = self.divisor.sqrt();
             w.iter_mut().for_each(|w| *w /= root);
-            let basis = match self.map {
-                Map::Waves(seed) => Basis::Waves { coef: w, seed },
-                _ => Basis::Monomials { coef: w },
+            let combination = match self.map {
+                Map::Waves(seed) => Combination::Waves { coef: w, seed },
+                _ => Combination::Monomials { coef: w },
             };
-            return Extension { basis, offset };
+            return Extension { combination, offset };
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {
@@ -352,7 +352,7 @@ impl Factor {
             axpy(-c, &row[..j], &mut w[..j]);
         }
         w.iter_mut().for_each(|c| *c /= self.divisor);
-        Extension { basis: Basis::Samples { index: pivots.clone(), coef: w }, offset }
+        Extension { combination: Combination::Samples { index: pivots.clone(), coef: w }, offset }
     }
 }
 
@@ -394,7 +394,9 @@ mod tests {
             }
             let a: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
             let w = l.project(&a);
-            let Extension { basis: Basis::Samples { index, coef }, offset } = l.extension(&a) else { panic!() };
+            let Extension { combination: Combination::Samples { index, coef }, offset } = l.extension(&a) else {
+                panic!()
+            };
             for i in 0..60 {
                 let ours: f64 = index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
                 assert!((ours - dot(&l.row(i), &w)).abs() < 1e-8, "row {i}");

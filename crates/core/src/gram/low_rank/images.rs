@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{super::GramSource, Factor, Frame, sum::by_basis};
+use super::{super::GramSource, Basis, Factor, sum::by_basis};
 use crate::linalg::{Matrix, axpy, dot, gemm_nt, gemm_single};
 
 /// Rows that one task makes.
@@ -20,12 +20,12 @@ pub struct Images<'a> {
 
 /// The factor of a term whose coordinates tell more than its values.
 fn shared(grams: &dyn GramSource, t: usize) -> Option<&Factor> {
-    grams.factor(t).filter(|f| !f.basis().in_columns())
+    grams.factor(t).filter(|f| !f.basis().is_column_major())
 }
 
 /// The terms of one basis.
 struct Group<'a> {
-    basis: &'a Frame,
+    basis: &'a Basis,
     terms: Vec<usize>,
     /// A row per term: K_t a = B · row.
     coords: Matrix,
@@ -105,7 +105,7 @@ impl<'a> Images<'a> {
 impl<'a> Group<'a> {
     /// With aᵀK_t a of its terms.
     fn new(group: &[(f64, &'a Factor)], a: &[f64]) -> (Self, Vec<f64>) {
-        let basis: &Frame = group[0].1.basis();
+        let basis: &Basis = group[0].1.basis();
         let inside = basis.transposed_times(a);
         let mut coords = Matrix::zeros(group.len(), basis.cols());
         let rows = coords.data_mut().par_chunks_mut(basis.cols().max(1)).with_min_len(16);
@@ -147,7 +147,7 @@ impl<'a> Group<'a> {
         gemm_single(
             (self.terms.len(), depth, n),
             (&coords, depth, 1),
-            (self.basis.turned_single(), n, 1),
+            (self.basis.column_major_single(), n, 1),
             (&mut out, n),
         );
         out

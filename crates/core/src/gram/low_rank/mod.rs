@@ -8,13 +8,13 @@ mod share;
 mod single_columns;
 mod sum;
 
+pub use basis::Basis;
 pub(super) use basis::FEW_ROWS;
-pub use basis::Frame;
-pub use factor::{Basis, Extension, Factor};
+pub use factor::{Combination, Extension, Factor};
 pub(crate) use images::Images;
 pub(crate) use pivots::RankLimit;
 pub(super) use share::share;
-pub use single_columns::Rounded;
-pub use sum::LowRank;
+pub use single_columns::SingleColumns;
+pub use sum::LowRankSum;
 pub(crate) use sum::{EXACT, basis_bytes};
-pub(super) use sum::{Inside, Projected, by_basis, file_bytes, to_files};
+pub(super) use sum::{Middle, Projected, by_basis, file_bytes, to_files};

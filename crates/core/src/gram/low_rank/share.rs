@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Factor, Frame, sum::side_by_side};
+use super::{Basis, Factor, sum::side_by_side};
 use crate::linalg::{Cholesky, Matrix, axpy, dot, gemm, gemm_nt};
 
 /// ‖L − Q Rᵀ‖ ≤ twice this · tolerance · ‖L‖: aᵀKa is then off by half of what truncating the factor may leave.
@@ -110,7 +110,7 @@ impl<'a> Group<'a> {
         let width = |(f, coords, _): &(&mut Factor, Matrix, f64)| turn.width_for(coords, allowed(f, tolerance));
         let widths: Vec<usize> = members.iter().map(width).collect();
         turn.complete();
-        let basis = Arc::new(Frame::new(wide.times_transposed(&turn.rows)));
+        let basis = Arc::new(Basis::new(wide.times_transposed(&turn.rows)));
         for ((factor, coords, error), width) in members.into_iter().zip(widths) {
             let (coords, more) = turn.apply(&coords, width);
             factor.move_into(&basis, coords, error + more);
@@ -339,7 +339,7 @@ mod tests {
         let (mut bases, mut widest) = (HashMap::new(), 0);
         for t in 0..set.n_terms() {
             let factor = set.factor(t).unwrap();
-            bases.insert(factor.name(), factor.basis().cols());
+            bases.insert(factor.basis_id(), factor.basis().cols());
             widest = widest.max(factor.rank());
             let (left, size) = (set.residual(t), set.trace(t) / n as f64);
             assert!(left <= 2e-4, "{}: {left:e} where the mean diagonal is {size}", specs[t].name);

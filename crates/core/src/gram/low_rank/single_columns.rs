@@ -9,12 +9,12 @@ use crate::linalg::{Matrix, axpy, wide};
 const RUN: usize = 512;
 
 /// Row after row.
-pub struct Rounded {
+pub struct SingleColumns {
     cols: usize,
     data: Vec<f32>,
 }
 
-impl Rounded {
+impl SingleColumns {
     /// Room for so many rows.
     pub(crate) fn with_room(rows: usize, cols: usize) -> Self {
         Self { cols, data: Vec::with_capacity(rows * cols) }
@@ -61,24 +61,24 @@ mod tests {
     use super::*;
     use crate::{
         data::synthetic,
-        gram::{BuildOptions, GramSet, GramSource, LowRank, Storage},
+        gram::{BuildOptions, GramSet, GramSource, LowRankSum, Storage},
         kernels::language,
     };
 
     /// K_θ of kernels in shared bases.
-    fn kernel(n: usize) -> LowRank {
+    fn kernel(n: usize) -> LowRankSum {
         let (x, _) = synthetic::toy1(n, 4);
         let specs = language::parse("rbf(1|4), poly(2) on each").unwrap().resolve(&x).unwrap();
         let options = BuildOptions { storage: Storage::LowRank, ..BuildOptions::default() };
         let grams = GramSet::from_table(x.features(), &specs, &options).unwrap();
         let active: Vec<_> = (0..grams.n_terms()).map(|t| (0.5 + t as f64, grams.factor(t).unwrap())).collect();
-        LowRank::new(&active)
+        LowRankSum::new(&active)
     }
 
     #[test]
     fn columns_in_bases_are_those_of_the_factor() {
         let n = 9000; // more than one block
-        let k = kernel(n).thinner(1e-9);
+        let k = kernel(n).truncated(1e-9);
         let (root, rank) = (k.root(), k.rank());
         assert_eq!(root.cols(), rank);
         let wave = |len: usize, step: f64| (0..len).map(|i| (i as f64 * step).sin()).collect::<Vec<f64>>();

@@ -11,7 +11,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Factor, Frame, Rounded,
+    Basis, Factor, SingleColumns,
     pivots::{Pivoted, RankLimit},
 };
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Fa
     let mut place: HashMap<usize, usize> = HashMap::new();
     let mut groups: Vec<Vec<(f64, &Factor)>> = Vec::new();
     for &(w, f) in active {
-        let at = *place.entry(f.name()).or_insert(groups.len());
+        let at = *place.entry(f.basis_id()).or_insert(groups.len());
         if at == groups.len() {
             groups.push(Vec::new());
         }
@@ -43,7 +43,7 @@ pub(crate) fn by_basis<'a>(active: &[(f64, &'a Factor)]) -> Vec<Vec<(f64, &'a Fa
 
 /// The terms of one basis together: K = B W Bᵀ.
 #[derive(Debug, Clone)]
-pub(crate) enum Inside {
+pub(crate) enum Middle {
     /// The only term: W is a multiple of the identity on so many first columns, and 0 on the others.
     Multiple(f64, usize),
     /// W.
@@ -52,7 +52,7 @@ pub(crate) enum Inside {
     Root(Matrix),
 }
 
-impl Inside {
+impl Middle {
     pub(crate) fn new(group: &[(f64, &Factor)]) -> Self {
         match group[0].1.coords() {
             None => Self::Multiple(group[0].0, group[0].1.basis().cols()),
@@ -70,7 +70,7 @@ impl Inside {
     }
 
     /// The trace of B W Bᵀ for orthonormal columns of B, or any columns of the only term.
-    pub(crate) fn trace(&self, basis: &Frame) -> f64 {
+    pub(crate) fn trace(&self, basis: &Basis) -> f64 {
         match self {
             Self::Multiple(weight, columns) => weight * basis.squares()[..*columns].iter().sum::<f64>(),
             Self::Square(w) => (0..w.rows()).map(|i| w[(i, i)]).sum(),
@@ -79,7 +79,7 @@ impl Inside {
     }
 
     /// Weight and squares of the columns of the only term.
-    fn squares<'a>(&self, basis: &'a Frame) -> Option<(f64, &'a [f64])> {
+    fn squares<'a>(&self, basis: &'a Basis) -> Option<(f64, &'a [f64])> {
         match self {
             Self::Multiple(weight, columns) => Some((*weight, &basis.squares()[..*columns])),
             _ => None,
@@ -100,7 +100,7 @@ impl Inside {
     }
 
     /// The same as a root with few rows, a share of the trace left out.
-    fn thinner(&self, share: f64) -> Self {
+    fn truncated(&self, share: f64) -> Self {
         match self {
             Self::Square(w) => Self::Root(root_to(w, share)),
             Self::Root(s) if share > EXACT => Self::Root(root_to(&mirrored(s.transposed().outer()), share)),
@@ -156,24 +156,24 @@ type Forms = Vec<(usize, f64)>;
 
 /// Σ weight · L Lᵀ as one small matrix per basis: K = Σ B W Bᵀ.
 #[derive(Debug, Clone)]
-pub struct LowRank {
-    pub(crate) parts: Vec<(Arc<Frame>, Inside)>,
+pub struct LowRankSum {
+    pub(crate) parts: Vec<(Arc<Basis>, Middle)>,
 }
 
-impl LowRank {
+impl LowRankSum {
     /// Of at least one term.
     pub fn new(active: &[(f64, &Factor)]) -> Self {
-        let part = |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), Inside::new(group));
+        let part = |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), Middle::new(group));
         Self { parts: by_basis(active).par_iter().with_min_len(MANY).map(part).collect() }
     }
 
-    /// [`LowRank::rank`] of the same terms, with nothing summed.
+    /// [`LowRankSum::rank`] of the same terms, with nothing summed.
     pub fn rank_of(active: &[(f64, &Factor)]) -> usize {
         by_basis(active).iter().map(|group| group[0].1.basis().cols().min(depth(group))).sum()
     }
 
     /// B and W of every basis.
-    pub(crate) fn pieces(&self) -> Vec<(&Frame, &Inside)> {
+    pub(crate) fn pieces(&self) -> Vec<(&Basis, &Middle)> {
         self.parts.iter().map(|(basis, inside)| (&**basis, inside)).collect()
     }
 
@@ -199,11 +199,11 @@ impl LowRank {
 
     /// K v, and the forms of the terms that share no basis.
     pub(crate) fn times_with_forms(&self, v: &[f64]) -> (Vec<f64>, Forms) {
-        let sum = |parts: &[(Arc<Frame>, Inside)]| {
+        let sum = |parts: &[(Arc<Basis>, Middle)]| {
             let (mut out, mut forms) = (vec![0.0; v.len()], Vec::new());
             for (basis, inside) in parts {
                 let u = basis.transposed_times(v);
-                if matches!(inside, Inside::Multiple(..)) {
+                if matches!(inside, Middle::Multiple(..)) {
                     forms.push((Arc::as_ptr(basis).addr(), dot(&u, &u)));
                 }
                 axpy(1.0, &basis.times(&inside.times(u)), &mut out);
@@ -224,25 +224,25 @@ impl LowRank {
     }
 
     /// F with F Fᵀ ≈ K: of every basis, whose columns should be orthonormal, the share `tolerance` of the whole trace may be left out.
-    pub fn thin(&self, tolerance: f64) -> Matrix {
-        self.thinner(tolerance).root()
+    pub fn truncated_root(&self, tolerance: f64) -> Matrix {
+        self.truncated(tolerance).root()
     }
 
-    /// The same kernel with as many rows of S as [`LowRank::thin`] has columns.
+    /// The same kernel with as many rows of S as [`LowRankSum::truncated_root`] has columns.
     #[must_use]
-    pub fn thinner(&self, tolerance: f64) -> Self {
+    pub fn truncated(&self, tolerance: f64) -> Self {
         let traces: Vec<f64> = self.parts.iter().map(|(basis, inside)| inside.trace(basis)).collect();
         let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
         let share = |trace: f64| if tolerance > EXACT { allowed / trace.max(f64::MIN_POSITIVE) } else { EXACT };
         // Terms with columns of their own leave out those that count least in all of them.
         let alone: Vec<(f64, &[f64])> = self.parts.iter().filter_map(|(b, inside)| inside.squares(b)).collect();
         let least = if tolerance > EXACT { least_of(&alone, allowed * alone.len() as f64) } else { 0.0 };
-        let thinner = |((basis, inside), trace): (&(Arc<Frame>, Inside), &f64)| {
+        let thinner = |((basis, inside), trace): (&(Arc<Basis>, Middle), &f64)| {
             let inside = match inside {
-                Inside::Multiple(weight, columns) => {
-                    Inside::Multiple(*weight, basis.head(least / weight).min(*columns))
+                Middle::Multiple(weight, columns) => {
+                    Middle::Multiple(*weight, basis.columns_down_to(least / weight).min(*columns))
                 }
-                other => other.thinner(share(*trace)),
+                other => other.truncated(share(*trace)),
             };
             (Arc::clone(basis), inside)
         };
@@ -251,25 +251,25 @@ impl LowRank {
 
     /// F with F Fᵀ = K.
     pub fn root(&self) -> Matrix {
-        let roots = self.thinner(EXACT);
+        let roots = self.truncated(EXACT);
         let (n, cols) = (self.n(), roots.rank());
         let mut out = Matrix::zeros(n, cols);
         roots.put(0, &[], out.data_mut(), cols);
         out
     }
 
-    /// F x of the factor that this is as it stands, after [`LowRank::thinner`].
+    /// F x of the factor that this is as it stands, after [`LowRankSum::truncated`].
     pub fn root_times(&self, x: &[f64]) -> Vec<f64> {
         let (mut out, mut at) = (vec![0.0; self.n()], 0);
         for (basis, inside) in &self.parts {
             let own = &x[at..at + inside.rank()];
             at += own.len();
             match inside {
-                Inside::Multiple(weight, _) => {
+                Middle::Multiple(weight, _) => {
                     let all: Vec<f64> = own.iter().copied().chain(std::iter::repeat(0.0)).take(basis.cols()).collect();
                     axpy(weight.sqrt(), &basis.times(&all), &mut out);
                 }
-                Inside::Root(s) | Inside::Square(s) => axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out),
+                Middle::Root(s) | Middle::Square(s) => axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out),
             }
         }
         out
@@ -277,20 +277,20 @@ impl LowRank {
 
     /// Fᵀ v.
     pub fn root_transposed_times(&self, v: &[f64]) -> Vec<f64> {
-        let own = |(basis, inside): &(Arc<Frame>, Inside)| {
+        let own = |(basis, inside): &(Arc<Basis>, Middle)| {
             let u = basis.transposed_times(v);
             match inside {
-                Inside::Multiple(weight, columns) => u[..*columns].iter().map(|u| weight.sqrt() * u).collect(),
-                Inside::Root(s) | Inside::Square(s) => s.times(&u),
+                Middle::Multiple(weight, columns) => u[..*columns].iter().map(|u| weight.sqrt() * u).collect(),
+                Middle::Root(s) | Middle::Square(s) => s.times(&u),
             }
         };
         self.parts.iter().flat_map(own).collect()
     }
 
     /// Eᵀ diag(w) E, the lower triangle, for E = [F more], which is never there as a whole, or is rounded first and kept so.
-    pub fn weighted_gram(&self, more: &[&Matrix], w: &[f64], rounded: bool) -> (Matrix, Option<Rounded>) {
+    pub fn weighted_gram(&self, more: &[&Matrix], w: &[f64], rounded: bool) -> (Matrix, Option<SingleColumns>) {
         let cols = self.rank() + more.iter().map(|m| m.cols()).sum::<usize>();
-        let mut kept = rounded.then(|| Rounded::with_room(w.len(), cols));
+        let mut kept = rounded.then(|| SingleColumns::with_room(w.len(), cols));
         let (mut out, mut block) = (Matrix::zeros(cols, cols), Matrix::default());
         for (b, w) in w.chunks(BLOCK).enumerate() {
             if block.rows() != w.len() {
@@ -314,13 +314,13 @@ impl LowRank {
                 let (depth, width) = (basis.cols(), inside.rank());
                 let rows = &mut rows[at..];
                 match inside {
-                    Inside::Multiple(weight, _) => {
+                    Middle::Multiple(weight, _) => {
                         for (i, row) in rows.chunks_mut(cols).enumerate() {
                             let own = basis.row(first + i);
                             row[..width].iter_mut().zip(&*own).for_each(|(o, x)| *o = weight.sqrt() * x);
                         }
                     }
-                    Inside::Root(s) | Inside::Square(s) => {
+                    Middle::Root(s) | Middle::Square(s) => {
                         let basis = basis.rows();
                         gemm_nt(count, width, depth, &basis.data()[first * depth..], s.data(), rows, cols);
                     }
@@ -391,14 +391,14 @@ impl Projected {
         let found: Vec<Vec<Vec<f64>>> = factors.par_iter().with_min_len(MANY).map(own).collect();
         let mut all: Vec<Self> = vectors.iter().map(|_| Self { inside: HashMap::with_capacity(found.len()) }).collect();
         for (f, inside) in factors.iter().zip(found) {
-            all.iter_mut().zip(inside).for_each(|(own, inside)| _ = own.inside.insert(f.name(), inside));
+            all.iter_mut().zip(inside).for_each(|(own, inside)| _ = own.inside.insert(f.basis_id(), inside));
         }
         all
     }
 
     /// ‖Lᵀa‖².
     pub fn sq_norm(&self, f: &Factor) -> f64 {
-        let inside = &self.inside[&f.name()];
+        let inside = &self.inside[&f.basis_id()];
         match f.coords() {
             None => dot(inside, inside),
             Some(c) => c.times(inside).iter().map(|x| x * x).sum(),
@@ -409,7 +409,7 @@ impl Projected {
 /// One factor per basis.
 fn unique<'a>(factors: &[&'a Factor]) -> Vec<&'a Factor> {
     let mut seen = HashSet::new();
-    factors.iter().copied().filter(|f| seen.insert(f.name())).collect()
+    factors.iter().copied().filter(|f| seen.insert(f.basis_id())).collect()
 }
 
 /// Bytes in memory of all bases.
@@ -425,13 +425,13 @@ pub fn file_bytes(factors: &[&Factor]) -> u64 {
 
 /// Moves the bases of some factors into files.
 pub fn to_files(factors: Vec<&mut Factor>) -> Result<()> {
-    let mut moved: HashMap<usize, Arc<Frame>> = HashMap::new();
+    let mut moved: HashMap<usize, Arc<Basis>> = HashMap::new();
     for factor in factors {
-        let basis = match moved.entry(factor.name()) {
+        let basis = match moved.entry(factor.basis_id()) {
             Entry::Occupied(found) => Arc::clone(found.get()),
             Entry::Vacant(place) => Arc::clone(place.insert(Arc::new(factor.basis().to_file()?))),
         };
-        factor.lie_in(basis);
+        factor.set_basis(basis);
     }
     Ok(())
 }

@@ -174,8 +174,8 @@ impl BuildOptions {
         self.normalized(factor, name, &own, roots, Some(error))
     }
 
-    /// A matrix at hand has nothing that stands in for it.
-    pub(super) fn refuse_ready_made(&self) -> Result<()> {
+    /// Refuses an approximation where kernel values are given and nothing can stand in for them.
+    pub(super) fn refuse_precomputed(&self) -> Result<()> {
         match self.approx {
             Approx::None => Ok(()),
             other => Err(Error::param("approx", "none for ready-made kernels", other)),

@@ -1,5 +1,7 @@
 //! A dense row-major matrix of f64: the shape data travel in.
 
+use std::borrow::Borrow;
+
 use rayon::prelude::*;
 
 use super::{axpy, dot, gemm, gemm_nt, numbers::Numbers, zeros};
@@ -177,6 +179,13 @@ impl Matrix {
         out
     }
 
+    /// ‖column‖² of every column.
+    pub(crate) fn column_squares(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.cols];
+        (0..self.rows).for_each(|i| out.iter_mut().zip(self.row(i)).for_each(|(o, x)| *o += x * x));
+        out
+    }
+
     /// Column `j`, copied.
     pub fn column(&self, j: usize) -> Vec<f64> {
         (0..self.rows).map(|i| self.data[i * self.cols + j]).collect()
@@ -202,6 +211,21 @@ impl Matrix {
         }
         Self { rows: self.rows, cols: index.len(), data: data.into() }
     }
+}
+
+/// The columns of some matrices with the same number of rows, side by side in one matrix.
+pub(crate) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
+    let (n, cols) =
+        (blocks.first().map_or(0, |b| b.borrow().rows()), blocks.iter().map(|b| b.borrow().cols()).sum::<usize>());
+    let mut out = Matrix::zeros(n, cols);
+    out.data_mut().par_chunks_mut(cols.max(1)).enumerate().for_each(|(i, row)| {
+        let mut at = 0;
+        for b in blocks.iter().map(Borrow::borrow) {
+            row[at..at + b.cols()].copy_from_slice(b.row(i));
+            at += b.cols();
+        }
+    });
+    out
 }
 
 impl std::ops::Index<(usize, usize)> for Matrix {

@@ -6,6 +6,7 @@
 
 pub(crate) mod interior;
 mod kernel;
+mod kernel_rows;
 mod leave_one_out;
 mod newton;
 mod ridge;
@@ -21,6 +22,7 @@ use system::System;
 
 use crate::{
     Result,
+    gram::Forms,
     linalg::{Matrix, dot},
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
 };
@@ -52,7 +54,7 @@ impl Task<'_> {
 }
 
 /// A dual feasible point with everything that follows from it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Solution {
     /// Signed multipliers.
     pub a: Vec<f64>,
@@ -68,6 +70,8 @@ pub struct Solution {
     pub dual_sum: f64,
     /// What [`Machine::dual_response`] asks for, where the way to the solution has found it.
     pub dual_response: Option<Vec<f64>>,
+    /// aᵀ K_t a of terms, where the last product with K brought them.
+    pub forms: Forms,
 }
 
 impl Solution {
@@ -77,7 +81,7 @@ impl Solution {
         let half = 0.5 * dot(&a, &f);
         let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
         let primal = task.loss.total(task.y, &f, bias, task.cost) + half;
-        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None }
+        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None, forms: Forms::default() }
     }
 
     /// primal − dual.

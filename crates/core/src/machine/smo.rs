@@ -13,7 +13,7 @@ use std::{borrow::Cow, ops::Range};
 
 use super::{
     Combined, Machine, Solution, Stop, Task, interior,
-    kernel::{DenseRows, FactorRows, Rows},
+    kernel_rows::{DenseRows, FactorRows, Rows},
 };
 use crate::{
     Result,
@@ -133,7 +133,8 @@ impl Smo {
             let exhausted = tolerance <= (1e-14 * scale).max(state.noise()) || patience.steps == 0;
             if done || exhausted {
                 // Many small updates have drifted: certify with fresh decision values.
-                solution = Solution::new(task, solution.a, kernel.times(&state.a));
+                let (f, forms) = kernel.times_with_forms(&state.a);
+                solution = Solution { forms, ..Solution::new(task, solution.a, f) };
                 done = stop.reached(&solution);
                 state.gradient = solution.f.iter().zip(task.y).map(|(f, y)| f - y).collect();
                 patience.corrections -= 1;

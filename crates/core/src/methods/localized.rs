@@ -120,7 +120,7 @@ impl Prepared {
                         let scaled: Vec<f64> =
                             part.dual.iter().zip(gated.gates.column(m)).map(|(a, g)| a * g).collect();
                         let mut own = Expansion::default();
-                        own.add(m, 1.0, (&self.grams, m), &scaled, spec.missing);
+                        own.add(m, 1.0, (&self.grams, m), &scaled);
                         built.parts.push(own);
                     }
                 }
@@ -153,7 +153,7 @@ impl Prepared {
     fn expand(&self, weights: &[f64], a: &[f64]) -> Expansion {
         let mut out = Expansion::default();
         for (m, &w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-            out.add(m, w, (&self.grams, m), a, self.terms_of.missing);
+            out.add(m, w, (&self.grams, m), a);
         }
         out
     }
@@ -330,17 +330,17 @@ impl PlacingKernel {
 
     /// constant + Σ_i coef_i k(x_i, ·).
     fn expand(&self, at: &Prepared, constant: f64, coef: &[f64]) -> Expansion {
-        let (base, missing) = (&at.grams, at.terms_of.missing);
+        let base = &at.grams;
         let mut out = Expansion { constant, terms: Vec::new() };
         match self {
             Self::Base(weights) => {
                 for (m, &w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                    out.add(m, w, (base, m), coef, missing);
+                    out.add(m, w, (base, m), coef);
                 }
             }
             Self::Own { grams, after, .. } => {
                 let share = 1.0 / grams.n_terms() as f64;
-                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (grams, t), coef, missing));
+                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (grams, t), coef));
             }
         }
         out

@@ -156,8 +156,7 @@ impl<'a> Fold<'a> {
                 None => self.constant(),
                 Some(at) => {
                     let fit = self.fit(&Groups::subset(grams, &[at]), grams.n_terms(), at)?;
-                    let (normalize, missing) = (self.spec.normalize, self.spec.missing);
-                    let predictor = Predictor::imputing(&[fit], grams, Some((train, specs)), normalize, missing);
+                    let predictor = Predictor::new(&[fit], grams, Some((train, specs)), self.spec.normalize);
                     let ready_made = test.select_cols(predictor.gram_columns());
                     predictor.evaluate_with(specs, &test.select_cols(predictor.columns()), &ready_made)
                 }

@@ -167,6 +167,7 @@ impl Prepared {
             GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)
                 .map_err(|e| e.in_rows(&samples.kept))?
         };
+        let grams = grams.with_missing(spec.missing);
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
         let (table, plan, terms_of, regions, region_column) = (None, Plan::default(), spec.clone(), None, None);
@@ -331,7 +332,7 @@ impl Prepared {
     /// A model whose weights are the same for all rows.
     pub(super) fn assemble_fits(&self, fits: &[Fit], spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
         let table = self.table_and_kernels();
-        let mut predictor = Predictor::imputing(fits, &self.grams, table, spec.normalize, spec.missing);
+        let mut predictor = Predictor::new(fits, &self.grams, table, spec.normalize);
         self.finish_predictor(&mut predictor);
         self.assemble(fits, spec, fitting, predictor, None)
     }

@@ -8,7 +8,7 @@ use super::{
     evaluate::{Cache, Evaluation},
 };
 use crate::{
-    data::{Missing, Rows, steps::Plan},
+    data::{Rows, steps::Plan},
     gram::{Combination, Extension, GramSet, Stack},
     kernels::{Frequencies, KernelSpec, Law, Normalize},
     linalg::Matrix,
@@ -86,12 +86,10 @@ pub struct Expansion {
 }
 
 impl Expansion {
-    /// Adds weight · Σ_i a_i k(x_i, ·) for term t of `grams`, which is called `kernel`; `missing` is the rule for rows that lack what it
-    /// reads.
-    pub fn add(&mut self, kernel: usize, weight: f64, (grams, t): (&GramSet, usize), a: &[f64], missing: Missing) {
-        let Extension { combination: mut basis, offset } = grams.extension(t, a);
+    /// Adds weight · Σ_i a_i k(x_i, ·) for term t of `grams`, which is called `kernel`.
+    pub fn add(&mut self, kernel: usize, weight: f64, (grams, t): (&GramSet, usize), a: &[f64]) {
+        let Extension { combination: mut basis, offset, absent } = grams.extension(t, a);
         self.constant += weight * offset;
-        let absent = grams.absent_value(t, a, offset, missing);
         let (Combination::Samples { coef, .. } | Combination::Monomials { coef } | Combination::Waves { coef, .. }) =
             &mut basis;
         coef.iter_mut().for_each(|c| *c *= weight);
@@ -139,22 +137,11 @@ impl Predictor {
 
     /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
     pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
-        Self::imputing(fits, grams, table, normalize, Missing::Refuse)
-    }
-
-    /// The same, with a rule for new rows that lack a view.
-    pub fn imputing(
-        fits: &[Fit],
-        grams: &GramSet,
-        table: Option<(&Rows, &[KernelSpec])>,
-        normalize: Normalize,
-        missing: Missing,
-    ) -> Self {
         let parts = fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p)));
         let expansion = |(fit, part): (&Fit, &FitPart)| {
             let mut out = Expansion { constant: part.bias, terms: Vec::new() };
             for (kernel, &weight) in fit.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                out.add(kernel, weight, (grams, kernel), &part.dual, missing);
+                out.add(kernel, weight, (grams, kernel), &part.dual);
             }
             out
         };

@@ -1,13 +1,17 @@
 //! Terms and combined kernels as matrices: packed triangles, both triangles, and entries in single precision.
 
+mod cell;
 mod packed;
+mod scratch;
 mod single_kernel;
 mod square;
 mod sums;
 
-pub(crate) use packed::{Cell, Each};
-pub(super) use packed::{Inner, Packed};
-pub use single_kernel::{AddRow, Scratch, SingleKernel};
+pub(super) use cell::Inner;
+pub(crate) use cell::{Cell, Each};
+pub(super) use packed::Packed;
+pub use scratch::Scratch;
+pub use single_kernel::SingleKernel;
 pub use square::{Gram, Square};
-pub(super) use sums::add_truncated;
-pub(crate) use sums::{add as add_factors, add_single};
+pub(crate) use sums::add_single;
+pub(super) use sums::{add as add_factors, add_truncated};

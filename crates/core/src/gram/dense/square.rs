@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::packed::{Cell, Inner};
+use super::cell::{Cell, Inner};
 use crate::linalg::{Matrix, wide, zeros};
 
 const TILE: usize = 64;

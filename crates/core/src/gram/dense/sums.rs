@@ -12,7 +12,7 @@ use super::{
         low_rank::{Middle, by_basis},
     },
     Gram, Square,
-    packed::Cell,
+    cell::Cell,
 };
 use crate::linalg::{Strided, gemm, gemm_single};
 

@@ -5,30 +5,32 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::share::column_squares;
 use crate::{
     Result,
     linalg::{Matrix, axpy, axpy_four, dot, dots},
 };
 
-/// With fewer rows columns are kept one after another, and no basis is shared: finding one costs more than it saves.
+/// With fewer rows than this, columns are kept one after another, and no basis is shared: finding one costs more than it saves. It decides how
+/// numbers are laid out, and with that the last digit of every sum, so that it is not to be tuned at run time.
 pub(crate) const FEW_ROWS: usize = 512;
 
-/// B, and what sums read of it.
+/// The columns B of a basis, and copies of them in other layouts that sums read, made when first asked for.
 #[derive(Debug, Clone)]
 pub struct Basis {
     numbers: Arc<Numbers>,
-    /// Rows of the numbers count so many times, once where there is none.
+    /// Row scaling: B is diag(scale) times the numbers; `None` means ones.
     scale: Option<Arc<Vec<f64>>>,
-    turned: OnceLock<Vec<f32>>,
+    /// B column after column in single precision.
+    single: OnceLock<Vec<f32>>,
+    /// ‖column‖² of every column.
     squares: OnceLock<Vec<f64>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Numbers {
-    /// Has no scale.
+    /// Row after row; such a basis has no scale.
     Rows(Matrix),
-    /// A row per column of B.
+    /// Column after column: a row of this matrix is a column of B.
     Columns(Matrix),
 }
 
@@ -39,7 +41,7 @@ impl PartialEq for Basis {
 }
 
 impl Basis {
-    /// From a row per sample.
+    /// A basis from a matrix with a row per sample.
     pub fn new(rows: Matrix) -> Self {
         if rows.rows() < FEW_ROWS {
             Self::of(Numbers::Columns(rows.transposed()))
@@ -48,7 +50,7 @@ impl Basis {
         }
     }
 
-    /// From a row per column.
+    /// A basis from a matrix with a row per column.
     pub(crate) fn from_columns(columns: Matrix) -> Self {
         if columns.cols() < FEW_ROWS {
             Self::of(Numbers::Columns(columns))
@@ -58,7 +60,7 @@ impl Basis {
     }
 
     fn of(numbers: Numbers) -> Self {
-        Self { numbers: Arc::new(numbers), scale: None, turned: OnceLock::new(), squares: OnceLock::new() }
+        Self { numbers: Arc::new(numbers), scale: None, single: OnceLock::new(), squares: OnceLock::new() }
     }
 
     fn numbers(&self) -> &Matrix {
@@ -67,7 +69,7 @@ impl Basis {
         }
     }
 
-    /// n.
+    /// Number of samples.
     pub fn n(&self) -> usize {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.rows(),
@@ -75,7 +77,7 @@ impl Basis {
         }
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn cols(&self) -> usize {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.cols(),
@@ -83,12 +85,12 @@ impl Basis {
         }
     }
 
-    /// Bytes in memory, and in all.
+    /// Bytes of its numbers in memory, and bytes of its numbers anywhere.
     pub(crate) fn bytes(&self) -> [u64; 2] {
         [self.numbers().resident(), size_of_val(self.numbers().data()) as u64]
     }
 
-    /// The same with its numbers in a file that is mapped.
+    /// The same basis with its numbers in a mapped file.
     pub(crate) fn to_file(&self) -> Result<Self> {
         let numbers = match &*self.numbers {
             Numbers::Rows(rows) => Numbers::Rows(rows.to_file()?),
@@ -97,7 +99,7 @@ impl Basis {
         Ok(Self { scale: self.scale.clone(), ..Self::of(numbers) })
     }
 
-    /// v, or s∘v.
+    /// The vector s∘v for the row scaling s.
     fn scaled<'a>(&self, v: Cow<'a, [f64]>) -> Cow<'a, [f64]> {
         match &self.scale {
             None => v,
@@ -105,7 +107,7 @@ impl Basis {
         }
     }
 
-    /// Row after row.
+    /// B as a matrix with a row per sample.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match (&*self.numbers, &self.scale) {
             (Numbers::Rows(rows), _) => Cow::Borrowed(rows),
@@ -114,7 +116,7 @@ impl Basis {
         }
     }
 
-    /// Row i.
+    /// Row i of B.
     pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
         match &*self.numbers {
             Numbers::Rows(rows) => Cow::Borrowed(rows.row(i)),
@@ -125,12 +127,12 @@ impl Basis {
         }
     }
 
-    /// Does it lie column after column?
+    /// Do its numbers lie column after column?
     pub(crate) fn is_column_major(&self) -> bool {
         matches!(*self.numbers, Numbers::Columns(_))
     }
 
-    /// Column after column.
+    /// The numbers of B, column after column.
     pub(crate) fn column_major(&self) -> Cow<'_, [f64]> {
         match &*self.numbers {
             Numbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
@@ -141,12 +143,12 @@ impl Basis {
         }
     }
 
-    /// The same in single precision, made when first asked for.
+    /// The numbers of B in single precision, column after column.
     pub fn column_major_single(&self) -> &[f32] {
-        self.turned.get_or_init(|| self.column_major().iter().map(|&x| x as f32).collect())
+        self.single.get_or_init(|| self.column_major().iter().map(|&x| x as f32).collect())
     }
 
-    /// The first columns, as many as there is room for, times a number; not where they lie row after row.
+    /// Writes the first columns times `factor`, as many as `out` holds; false where B lies row after row, and nothing was written.
     pub(crate) fn write_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
         match (&*self.numbers, &self.scale) {
             (Numbers::Columns(columns), None) => {
@@ -163,7 +165,7 @@ impl Basis {
         true
     }
 
-    /// So many first columns hold all that have a square of `least` or more.
+    /// Number of first columns among which are all with a square of `least` or more.
     pub(crate) fn columns_down_to(&self, least: f64) -> usize {
         self.squares().iter().rposition(|s| *s >= least).map_or(0, |last| last + 1)
     }
@@ -171,7 +173,7 @@ impl Basis {
     /// ‖column‖² of every column.
     pub(crate) fn squares(&self) -> &[f64] {
         self.squares.get_or_init(|| match &*self.numbers {
-            Numbers::Rows(rows) => column_squares(rows),
+            Numbers::Rows(rows) => rows.column_squares(),
             Numbers::Columns(columns) => {
                 let square = |column: Cow<'_, [f64]>| dot(&column, &column);
                 (0..columns.rows()).map(|k| square(self.scaled(Cow::Borrowed(columns.row(k))))).collect()
@@ -179,7 +181,7 @@ impl Basis {
         })
     }
 
-    /// B w.
+    /// The product B w.
     pub fn times(&self, w: &[f64]) -> Vec<f64> {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.times(w),
@@ -196,7 +198,7 @@ impl Basis {
         }
     }
 
-    /// Bᵀ v.
+    /// The product Bᵀ v.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.transposed_times(v),
@@ -208,7 +210,7 @@ impl Basis {
         }
     }
 
-    /// The rows `index` alone.
+    /// The basis of the rows `index` alone.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
         match &*self.numbers {
@@ -220,24 +222,24 @@ impl Basis {
         }
     }
 
-    /// diag(s) B; columns stay where they are.
+    /// The basis diag(s) B. Numbers that lie column after column are shared, not copied.
     #[must_use]
     pub fn scale_rows(&self, s: &[f64]) -> Self {
         match &*self.numbers {
             Numbers::Rows(rows) => Self::of(Numbers::Rows(rows.scale_rows(s))),
             Numbers::Columns(_) => {
                 let scale = Some(Arc::new(self.scaled(Cow::Borrowed(s)).into_owned()));
-                Self { numbers: Arc::clone(&self.numbers), scale, turned: OnceLock::new(), squares: OnceLock::new() }
+                Self { numbers: Arc::clone(&self.numbers), scale, single: OnceLock::new(), squares: OnceLock::new() }
             }
         }
     }
 
-    /// B ← B / divisor.
+    /// Divides B by a number.
     pub(crate) fn divide(&mut self, divisor: f64) {
         self.own().data_mut().iter_mut().for_each(|x| *x /= divisor);
     }
 
-    /// Every row less `mean`; only where there is no scale.
+    /// Subtracts `mean` from every row of B, which must have no row scaling.
     pub(crate) fn subtract(&mut self, mean: &[f64]) {
         let in_columns = self.is_column_major();
         let numbers = self.own();
@@ -248,9 +250,9 @@ impl Basis {
         }
     }
 
-    /// The numbers, to be changed.
+    /// The numbers, to be changed: other layouts are forgotten.
     fn own(&mut self) -> &mut Matrix {
-        (self.turned, self.squares) = Default::default();
+        (self.single, self.squares) = Default::default();
         match Arc::make_mut(&mut self.numbers) {
             Numbers::Rows(m) | Numbers::Columns(m) => m,
         }

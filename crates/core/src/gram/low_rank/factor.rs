@@ -11,6 +11,7 @@ use std::{borrow::Cow, sync::Arc};
 use rayon::prelude::*;
 
 use super::{
+    super::Combination,
     Basis,
     pivots::{Pivoted, RankLimit},
 };
@@ -30,9 +31,9 @@ enum Map {
 /// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// B.
+    /// The basis B.
     basis: Arc<Basis>,
-    /// R, of which `None` is the identity.
+    /// The coordinates R; `None` means the identity, a basis of its own.
     coords: Option<Arc<Coords>>,
     /// Rows of L at the pivots, where B is shared.
     pivot_rows: Option<Matrix>,
@@ -43,9 +44,9 @@ pub struct Factor {
     mean: Option<Vec<f64>>,
     /// What K was divided by.
     divisor: f64,
-    /// ‖L‖², where it is known.
+    /// ‖L‖², where it is known without the columns of L.
     square: Option<f64>,
-    /// Sharing a basis may leave out this times the tolerance.
+    /// Sharing a basis may leave out this times the tolerance: less than 1 where normalisation magnifies what is left out.
     pub(crate) fineness: f64,
 }
 
@@ -65,49 +66,16 @@ impl Coords {
         Self { rows, square }
     }
 
-    /// R u, of which only the first coordinates count.
+    /// The product R u, for which only the first coordinates of u count.
     pub fn times(&self, u: &[f64]) -> Vec<f64> {
         self.rows.times(&u[..self.rows.cols()])
     }
 
-    /// out += Rᵀ w.
+    /// Adds Rᵀ w to `out`.
     pub fn add_transposed(&self, w: &[f64], out: &mut [f64]) {
         let out = &mut out[..self.rows.cols()];
         w.iter().enumerate().for_each(|(j, w)| axpy(*w, self.rows.row(j), out));
     }
-}
-
-/// A term's share of the decision function, for new points.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Extension {
-    /// The varying part.
-    pub combination: Combination,
-    /// The constant part.
-    pub offset: f64,
-}
-
-/// A linear combination in raw (unnormalised, or spherically normalised) kernel values or features.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Combination {
-    /// Σ coef_j k(x_index_j, x).
-    Samples {
-        /// Training rows.
-        index: Vec<usize>,
-        /// Their coefficients.
-        coef: Vec<f64>,
-    },
-    /// ⟨coef, φ(x)⟩ with the kernel's exact features.
-    Monomials {
-        /// One per feature.
-        coef: Vec<f64>,
-    },
-    /// ⟨coef, φ(x)⟩ with random Fourier features.
-    Waves {
-        /// One per feature.
-        coef: Vec<f64>,
-        /// Of their frequencies.
-        seed: u64,
-    },
 }
 
 impl Factor {
@@ -148,7 +116,7 @@ impl Factor {
             }
         });
         let pivots: Vec<usize> = chosen.iter().map(|&j| landmarks[j]).collect();
-        // To the last bit.
+        // Rows of pivots are those of the triangle to the last bit, as for new points.
         pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
         let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
         let trace: f64 = diagonal.iter().sum();
@@ -160,54 +128,54 @@ impl Factor {
         Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None, fineness: 1.0 }
     }
 
-    /// From exact features, one row per sample.
+    /// A factor from exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
         Self::own(Basis::new(rows), 0.0, Map::Monomials)
     }
 
-    /// From random Fourier features of this seed, one row per sample.
+    /// A factor from random Fourier features of this seed, one row per sample.
     pub fn waves(rows: Matrix, seed: u64) -> Self {
         Self::own(Basis::new(rows), 0.0, Map::Waves(seed))
     }
 
-    /// Memory it takes beside its basis.
+    /// Bytes that it takes beside its basis.
     pub fn bytes(&self) -> u64 {
         let coords = self.coords.iter().map(|c| size_of_val(c.rows.data()) + size_of_val(&c.square[..]));
         let pivots = self.pivot_rows.iter().map(|m| size_of_val(m.data()));
         coords.chain(pivots).sum::<usize>() as u64
     }
 
-    /// n.
+    /// Number of samples.
     pub fn n(&self) -> usize {
         self.basis.n()
     }
 
-    /// Columns of L.
+    /// Number of columns of L.
     pub fn rank(&self) -> usize {
         self.coords.as_ref().map_or(self.basis.cols(), |c| c.rows.rows())
     }
 
-    /// B.
+    /// The basis B.
     pub fn basis(&self) -> &Arc<Basis> {
         &self.basis
     }
 
-    /// Takes the same basis from another place.
+    /// Replaces the basis by an equal one that lies elsewhere.
     pub(crate) fn set_basis(&mut self, basis: Arc<Basis>) {
         self.basis = basis;
     }
 
-    /// What tells B from other bases.
+    /// A number that tells B from the other bases in memory: equal for factors that share it.
     pub fn basis_id(&self) -> usize {
         Arc::as_ptr(&self.basis).addr()
     }
 
-    /// R, where B is shared.
+    /// The coordinates R, where B is shared.
     pub fn coords(&self) -> Option<&Coords> {
         self.coords.as_deref()
     }
 
-    /// L.
+    /// The whole of L, a row per sample.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match &self.coords {
             None => self.basis.rows(),
@@ -224,7 +192,7 @@ impl Factor {
         }
     }
 
-    /// The same factor in a basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
+    /// Moves the factor into a shared basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
     pub(crate) fn move_into(&mut self, basis: &Arc<Basis>, coords: Matrix, error: f64) {
         if let Map::Pivots(pivots) = &self.map {
             self.pivot_rows = Some(self.rows().select_rows(pivots));
@@ -307,7 +275,7 @@ impl Factor {
         Self { basis, residual: self.residual * largest, pivot_rows: None, square: None, ..self.clone() }
     }
 
-    /// The same with a basis of its own, as wide as L.
+    /// The factor of diag(s) K diag(s) with a basis of its own, as wide as L.
     #[must_use]
     pub fn scaled_alone(&self, s: &[f64]) -> Self {
         let alone = match &self.coords {
@@ -317,7 +285,7 @@ impl Factor {
         Self { coords: None, ..self.scaled(s, Arc::new(alone)) }
     }
 
-    /// Lᵀ a.
+    /// The product Lᵀ a.
     pub fn project(&self, a: &[f64]) -> Vec<f64> {
         let inside = self.basis.transposed_times(a);
         match &self.coords {
@@ -326,8 +294,8 @@ impl Factor {
         }
     }
 
-    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points.
-    pub fn extension(&self, a: &[f64]) -> Extension {
+    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points: its varying part and its constant part.
+    pub fn extension(&self, a: &[f64]) -> (Combination, f64) {
         let mut w = self.project(a);
         let offset = self.mean.as_ref().map_or(0.0, |mean| -dot(mean, &w));
         let Map::Pivots(pivots) = &self.map else {
@@ -338,7 +306,7 @@ impl Factor {
                 Map::Waves(seed) => Combination::Waves { coef: w, seed },
                 _ => Combination::Monomials { coef: w },
             };
-            return Extension { combination, offset };
+            return (combination, offset);
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {
@@ -352,7 +320,7 @@ impl Factor {
             axpy(-c, &row[..j], &mut w[..j]);
         }
         w.iter_mut().for_each(|c| *c /= self.divisor);
-        Extension { combination: Combination::Samples { index: pivots.clone(), coef: w }, offset }
+        (Combination::Samples { index: pivots.clone(), coef: w }, offset)
     }
 }
 
@@ -394,9 +362,7 @@ mod tests {
             }
             let a: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
             let w = l.project(&a);
-            let Extension { combination: Combination::Samples { index, coef }, offset } = l.extension(&a) else {
-                panic!()
-            };
+            let (Combination::Samples { index, coef }, offset) = l.extension(&a) else { panic!() };
             for i in 0..60 {
                 let ours: f64 = index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
                 assert!((ours - dot(&l.row(i), &w)).abs() < 1e-8, "row {i}");

@@ -1,26 +1,33 @@
-//! A tall matrix in single precision with products in double: for steps that need no more.
+//! A tall matrix in single precision with products in double precision, for steps that are corrected later.
 
 use rayon::prelude::*;
 
 use super::super::dense::{Each, Inner};
-use crate::linalg::{Matrix, axpy, wide};
+use crate::{
+    linalg::{Matrix, axpy, wide},
+    tuning::tuning,
+};
 
-/// Rows summed on their own.
-const RUN: usize = 512;
+tuning! { "single_columns"
+    /// Rows whose multiples one task sums. The number fixes the order of sums, whatever the number of threads.
+    rows_per_sum: usize = 512;
+    /// Least number of rows whose inner products one task computes.
+    rows_per_task: usize = 64;
+}
 
-/// Row after row.
+/// A matrix of many rows and few columns in single precision, row after row.
 pub struct SingleColumns {
     cols: usize,
     data: Vec<f32>,
 }
 
 impl SingleColumns {
-    /// Room for so many rows.
-    pub(crate) fn with_room(rows: usize, cols: usize) -> Self {
+    /// An empty matrix with memory for this number of rows.
+    pub(crate) fn with_capacity(rows: usize, cols: usize) -> Self {
         Self { cols, data: Vec::with_capacity(rows * cols) }
     }
 
-    /// Adds rows and rounds them where they are.
+    /// Adds the rows of a block, and rounds them in the block too.
     pub(crate) fn push(&mut self, block: &mut Matrix) {
         let before = self.data.len();
         self.data.resize(before + block.data().len(), 0.0);
@@ -33,14 +40,14 @@ impl SingleColumns {
         });
     }
 
-    /// self · x.
+    /// The product self · x, in double precision.
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
-        self.data.par_chunks(self.cols).with_min_len(64).map(|row| wide(Inner(row, x))).collect()
+        self.data.par_chunks(self.cols).with_min_len(TUNING.rows_per_task).map(|row| wide(Inner(row, x))).collect()
     }
 
-    /// selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
+    /// The product selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
-        let runs = self.data.par_chunks(RUN * self.cols).zip(v.par_chunks(RUN));
+        let runs = self.data.par_chunks(TUNING.rows_per_sum * self.cols).zip(v.par_chunks(TUNING.rows_per_sum));
         let parts: Vec<Vec<f64>> = runs
             .map(|(rows, v)| {
                 let mut out = vec![0.0; self.cols];
@@ -90,7 +97,7 @@ mod tests {
         assert!(near(&k.root_times(&x[..rank]), &root.times(&x[..rank]), 1e-12));
         assert!(near(&k.root_transposed_times(&v), &root.transposed_times(&v), 1e-12));
         let ones = Matrix::from_parts(n, 1, vec![1.0; n]);
-        let whole = super::super::sum::side_by_side(&[&root, &ones]);
+        let whole = crate::linalg::side_by_side(&[&root, &ones]);
         let weight: Vec<f64> = v.iter().map(|v| 1.1 + v).collect();
         let expected = whole.weighted_gram(&weight);
         let (exact, none) = k.weighted_gram(&[&ones], &weight, false);

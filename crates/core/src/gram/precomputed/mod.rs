@@ -6,5 +6,5 @@ mod repair;
 mod stack;
 
 pub use lanczos::extreme_eigenvalues_of;
-pub(super) use repair::repair;
+pub(super) use repair::{Repaired, repair};
 pub use stack::Stack;

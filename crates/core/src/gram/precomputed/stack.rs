@@ -9,13 +9,14 @@ use super::{
         BuildOptions, GramSet,
         build::{Assembly, Built, Raw},
         dense::Packed,
-        set::Stored,
+        stored::Stored,
     },
     check,
     repair::repair,
 };
 use crate::{
     Error, Result,
+    data::Missing,
     kernels::{Indefinite, Normalize},
     linalg::{Matrix, Wide, wide},
 };
@@ -70,9 +71,9 @@ impl GramSet {
         options: &BuildOptions,
         how: Indefinite,
     ) -> Result<Self> {
-        options.refuse_ready_made()?;
+        options.refuse_precomputed()?;
         let (n, terms) = (stack.rows, stack.terms);
-        let mut assembly = Assembly::new(options, n, terms);
+        let mut assembly = Assembly::new(options, n, terms, Missing::Refuse);
         let probe = check::probe(n);
         let (seen, images) = stack.look(&probe);
         let mut doubtful = (0..terms).filter(|&t| seen.doubtful(t));
@@ -138,8 +139,7 @@ impl Assembly<'_> {
         for proved in proved {
             let (t, k, built, fixed) = proved?;
             if let Some(fixed) = fixed {
-                self.maps[t] = fixed.map;
-                self.notes.push(fixed.note);
+                self.repair(t, fixed);
             }
             match built {
                 Some(built) => self.place(t, built),

@@ -138,6 +138,7 @@ impl Dataset {
     /// The same rows, names and views with other numbers in the dense columns.
     pub fn with_numbers(&self, numbers: Matrix) -> Result<Self> {
         let checked = Self::from_rows(self.rows.with_numbers(numbers), self.columns.clone())?;
+        // The rows of the clone share their numbers with `self`: nothing is copied to be thrown away.
         Ok(Self { rows: checked.rows, ..self.clone() })
     }
 

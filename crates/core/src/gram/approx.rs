@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{Error, Result, data::Rng, linalg::dot};
 
-/// Pairs of rows on which features are measured.
+/// Pairs of rows on which the error of random features is measured: an estimate of the error to about two percent. It is reported with its
+/// number of pairs, so it is no number to tune.
 const PAIRS: usize = 2000;
 
 /// What stands in for every kernel. It is then the kernel of the model: certificates and predictions speak of it.
@@ -20,9 +21,9 @@ pub enum Approx {
     /// Nothing: kernels as they are.
     #[default]
     None,
-    /// K_nL K_LL⁻¹ K_Ln with so many landmark rows L, drawn at random.
+    /// K_nL K_LL⁻¹ K_Ln with this number of landmark rows L, drawn at random.
     Nystrom(usize),
-    /// So many random Fourier features, cosines and sines in pairs.
+    /// This number of random Fourier features, cosines and sines in pairs.
     Rff(usize),
 }
 
@@ -91,12 +92,12 @@ impl From<Approx> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "measure", rename_all = "snake_case")]
 pub enum ApproxError {
-    /// Of all rows, exactly. K − K̂ is positive semidefinite, so no entry is off by more than the trace.
+    /// The error over all rows, exactly. K − K̂ is positive semidefinite, so no entry is off by more than the trace.
     Trace {
         /// tr(K − K̂) / tr K.
         relative: f64,
     },
-    /// Of pairs of distinct rows drawn at random; k(x, x) = 1.
+    /// The error over pairs of distinct rows drawn at random; k(x, x) = 1.
     Pairs {
         /// Root mean square of k − k̂.
         rms: f64,
@@ -104,7 +105,7 @@ pub enum ApproxError {
         standard_error: f64,
         /// Largest |k − k̂| seen.
         largest: f64,
-        /// How many were drawn.
+        /// Number of pairs drawn.
         pairs: usize,
     },
 }
@@ -130,7 +131,7 @@ impl ApproxError {
         let square = errors.iter().map(|e| e * e).sum::<f64>() / count;
         let spread = errors.iter().map(|e| (e * e - square).powi(2)).sum::<f64>() / (count - 1.0);
         let rms = square.sqrt();
-        // Of a root: the error of the mean square over twice the root.
+        // The standard error of a root is that of the square over twice the root.
         let standard_error = if rms > 0.0 { (spread / count).sqrt() / (2.0 * rms) } else { 0.0 };
         Self::Pairs { rms, standard_error, largest: errors.iter().fold(0.0, |m, e| e.max(m)), pairs: PAIRS }
     }

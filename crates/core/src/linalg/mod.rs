@@ -13,6 +13,8 @@ pub use eigen::SymmetricEigen;
 pub use exp::exp_scaled;
 pub use matrix::Matrix;
 pub(crate) use matrix::side_by_side;
+#[cfg(test)]
+pub(crate) use numbers::COPIES;
 pub use numbers::{in_large_pages, zeros};
 pub use vector::{
     Strided, Wide, axpy, axpy_four, dot, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distance,

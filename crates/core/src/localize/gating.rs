@@ -12,7 +12,7 @@ pub enum Placement {
     /// Functions are squared distances to the centres of regions, up to a number common to all: memberships ∝ exp(−τ d²), or the
     /// nearest region alone where there is no τ.
     Clusters {
-        /// τ.
+        /// The sharpness τ.
         tau: Option<f64>,
     },
     /// η_m ∝ exp(z_m) over the kernels.
@@ -21,9 +21,9 @@ pub enum Placement {
     Sigmoid,
     /// A column of the table says the region.
     Column {
-        /// Its name.
+        /// The name of the column.
         column: String,
-        /// Its value in each region.
+        /// The column's value in each region.
         values: Vec<f64>,
     },
     /// Memberships come with the rows.
@@ -42,7 +42,7 @@ pub struct Gating {
 }
 
 impl Gating {
-    /// Kernel functions it evaluates on a row.
+    /// Number of kernel functions that it evaluates on a row.
     pub fn functions(&self) -> usize {
         match self.placement {
             Placement::Clusters { .. } | Placement::Softmax | Placement::Sigmoid => self.regions,
@@ -50,7 +50,7 @@ impl Gating {
         }
     }
 
-    /// Parts of a decision function.
+    /// Number of parts of a decision function.
     pub fn parts(&self) -> usize {
         self.weights.as_ref().and_then(|w| w.first()).map_or(self.regions, Vec::len)
     }
@@ -113,7 +113,7 @@ impl Gating {
     }
 }
 
-/// Σ_j c_j(x) w_jm for every row and m.
+/// The weights Σ_j c_j(x) w_jm for every row x and kernel m.
 pub(crate) fn weigh(memberships: &Matrix, weights: &[Vec<f64>]) -> Matrix {
     let parts = weights.first().map_or(0, Vec::len);
     let mut out = Matrix::zeros(memberships.rows(), parts);
@@ -125,7 +125,7 @@ pub(crate) fn weigh(memberships: &Matrix, weights: &[Vec<f64>]) -> Matrix {
     out
 }
 
-/// exp(z − max z) over its sum.
+/// Writes exp(z − max z) over its sum.
 pub(crate) fn softmax(z: &[f64], out: &mut [f64]) {
     let largest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     out.iter_mut().zip(z).for_each(|(o, z)| *o = (z - largest).exp());

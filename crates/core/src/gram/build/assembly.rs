@@ -62,6 +62,11 @@ impl<'a> Assembly<'a> {
         Self { options, n, built, bytes: 0, maps, repaired, imputations, missing, notes }
     }
 
+    /// The same assembly with bytes of the budget already taken: those of the table that the kernels are computed from.
+    pub fn beside(self, bytes: u64) -> Self {
+        Self { bytes: self.bytes + bytes, ..self }
+    }
+
     /// Builds the terms of kernels on columns that the rows `absent` lack.
     pub(super) fn add_imputed(&mut self, batch: &[Item<'_>], absent: &[bool]) -> Result<()> {
         if self.options.normalize == Normalize::Spherical {

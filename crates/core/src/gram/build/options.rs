@@ -45,6 +45,12 @@ impl Budget {
         Self { bytes: bytes.unwrap_or_else(|| share(machine_memory().unwrap_or(UNKNOWN_MEMORY_BYTES))) }
     }
 
+    /// What is left of the budget once some bytes of it are taken.
+    #[must_use]
+    pub fn less(self, bytes: u64) -> Self {
+        Self { bytes: self.bytes.saturating_sub(bytes) }
+    }
+
     /// Refuses, before anything is allocated, what does not fit.
     pub fn check(self, what: impl Into<String>, need: u64, remedy: &str) -> Result<()> {
         if need <= self.bytes {

@@ -9,9 +9,9 @@ use crate::{
 /// Features of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wanted {
-    /// Exact ones, where there are at most so many.
+    /// Exact features, where there are at most this many.
     Exact(usize),
-    /// Random ones: as many cosines, as many sines, and the seed.
+    /// Random features: this number of cosines, as many sines, and their seed.
     Waves(usize, u64),
 }
 

@@ -59,14 +59,14 @@ impl GramSet {
 
     /// The terms of `kernels` on `rows` (numbers already standardised).
     pub fn from_rows(rows: &Rows, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
-        let assembly = Assembly::new(options, rows.len(), kernels.len(), rows.missing());
+        let assembly = Assembly::new(options, rows.len(), kernels.len(), rows.missing()).beside(rows.bytes());
         let mut schedule = Schedule { rows, kernels, assembly };
         let (small, scopes): (Vec<_>, Vec<_>) = scopes(kernels).into_iter().partition(|scope| schedule.is_small(scope));
         schedule.add_small(&small)?;
         let mut waiting: Vec<&[usize]> = small.iter().map(|scope| scope.members.as_slice()).collect();
         let most_waiting =
             ((TUNING.waiting_memory_share * options.budget.bytes as f64) as u64).min(TUNING.waiting_bytes as u64);
-        let mut settled = 0;
+        let mut settled = rows.bytes();
         for scope in &scopes {
             schedule.add_precomputed(scope)?;
             // Factors of strings rarely have a space in common.

@@ -1,4 +1,4 @@
-//! A symmetric matrix as its packed lower triangle, in f64 or f32: half the numbers, half the traffic.
+//! A symmetric matrix as its packed lower triangle, in either precision: half the numbers, half the traffic.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::linalg::{Matrix, axpy, in_large_pages, wide};
 /// Tasks of a product K v: as many whatever the number of threads, so that the order of sums, and with it the last digit, is always the same.
 const PRODUCT_TASKS: usize = 8;
 
-/// Row i holds entries (i, 0..=i).
+/// The lower triangle of a symmetric matrix: row i holds entries (i, 0..=i).
 #[derive(Debug, Clone, Default)]
 pub struct Packed<T> {
     n: usize,
@@ -23,7 +23,7 @@ impl<T: Cell> Packed<T> {
         (n as u64 * (n as u64 + 1) / 2) * size_of::<T>() as u64
     }
 
-    /// All zeros.
+    /// A matrix of zeros.
     pub fn zeros(n: usize) -> Self {
         let data = vec![T::from_f64(0.0); n * (n + 1) / 2];
         in_large_pages(&data);
@@ -53,7 +53,7 @@ impl<T: Cell> Packed<T> {
         rows
     }
 
-    /// Entries (i, 0..=i), for every i.
+    /// Entries (i, 0..=i) for every i, to be changed.
     pub fn rows_mut(&mut self) -> Vec<&mut [T]> {
         let (mut rest, mut rows) = (self.data.as_mut_slice(), Vec::with_capacity(self.n));
         for i in 0..self.n {
@@ -64,7 +64,7 @@ impl<T: Cell> Packed<T> {
         rows
     }
 
-    /// Size.
+    /// Number of rows, and of columns.
     pub fn n(&self) -> usize {
         self.n
     }
@@ -119,12 +119,12 @@ impl<T: Cell> Packed<T> {
         self.add_product(0..self.n, v, out);
     }
 
-    /// K v, by all threads.
+    /// The product K v, by all threads.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
         let parts: Vec<Vec<f64>> = (0..PRODUCT_TASKS)
             .into_par_iter()
             .map(|k| {
-                // As many entries in each.
+                // Ends of the tasks, such that each reads as many entries.
                 let end = |k: usize| (self.n as f64 * (k as f64 / PRODUCT_TASKS as f64).sqrt()).round() as usize;
                 let mut out = vec![0.0; end(k + 1)];
                 self.add_product(end(k)..end(k + 1), v, &mut out);
@@ -136,7 +136,7 @@ impl<T: Cell> Packed<T> {
         out
     }
 
-    /// out += what the stored rows in `range` bring to K v.
+    /// Adds to `out` what the stored rows in `range` bring to K v.
     fn add_product(&self, range: Range<usize>, v: &[f64], out: &mut [f64]) {
         for i in range {
             let (row, diagonal) = (&self.row(i)[..i], self.row(i)[i].to_f64());

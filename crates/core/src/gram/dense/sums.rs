@@ -14,22 +14,29 @@ use super::{
     Gram, Square,
     cell::Cell,
 };
-use crate::linalg::{Strided, gemm, gemm_single};
+use crate::{
+    linalg::{Strided, gemm, gemm_single},
+    tuning::tuning,
+};
 
-/// Rows of the combined matrix that one task fills; rows of V gathered at a time, where one basis has no more.
-const ROWS: usize = 48;
-const DEPTH: usize = 1024;
+tuning! { "sums"
+    /// Rows of the combined matrix that one task fills: a multiple of the rows that the matrix product treats in registers.
+    rows_per_task: usize = 48;
+    /// Rows of V gathered at a time, where no basis alone has more: a product this deep no longer pays for writing to the result.
+    rows_of_v_at_once: usize = 1024;
+}
 
-/// Precision of sums.
+/// The precision of a sum.
 pub(crate) trait Real: Cell {
+    /// Numbers in this precision.
     fn of(numbers: &[f64]) -> Cow<'_, [Self]>;
-    /// Bᵀ.
+    /// The rows of Bᵀ, one after another.
     fn column_major(basis: &Basis) -> Cow<'_, [Self]>;
-    /// c ← c + a b for (m, k, n), c with a row stride.
+    /// Adds a b to c, for shape (m, k, n); c has a row stride.
     fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize));
 }
 
-/// Entries to which products in some precision are added: c ← c + a b.
+/// Entries to which products in precision T are added.
 pub(crate) trait Sum<T>: Cell {
     fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [Self], usize));
 }
@@ -52,6 +59,7 @@ impl Sum<f32> for f64 {
 }
 
 impl Real for f64 {
+    /// Numbers in this precision.
     fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
         Cow::Borrowed(numbers)
     }
@@ -66,6 +74,7 @@ impl Real for f64 {
 }
 
 impl Real for f32 {
+    /// Numbers in this precision.
     fn of(numbers: &[f64]) -> Cow<'_, [Self]> {
         Cow::Owned(numbers.iter().map(|&x| x as Self).collect())
     }
@@ -79,15 +88,15 @@ impl Real for f32 {
     }
 }
 
-/// out += Σ weight · L Lᵀ on the lower triangle.
+/// Adds Σ weight · L Lᵀ to the lower triangle of `out`.
 pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
     let groups = by_basis(active);
     let parts: Vec<(&Basis, Middle)> = groups.iter().map(|g| (&**g[0].1.basis(), Middle::new(g))).collect();
-    add_all::<f64, f64>(&parts.iter().map(|(b, inside)| (*b, inside)).collect::<Vec<_>>(), out);
+    add_all::<f64, f64>(&parts.iter().map(|(b, middle)| (*b, middle)).collect::<Vec<_>>(), out);
 }
 
-/// In single precision, and a share of the trace may be left out: terms that hardly count, and of a basis that others share what hardly
-/// counts.
+/// Adds Σ weight · L Lᵀ in single precision, with up to a share of the trace left out: whole terms of which hardly anything is there, and parts of
+/// a shared basis that hardly count.
 pub fn add_truncated(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     let traces: Vec<f64> = active.iter().map(|(w, f)| w * f.trace_of_square()).collect();
     let allowed = 0.5 * share * traces.iter().sum::<f64>();
@@ -99,50 +108,49 @@ pub fn add_truncated(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     }
 }
 
-/// out += Σ B W Bᵀ on the lower triangle.
+/// Adds Σ B W Bᵀ to the lower triangle of `out`.
 pub(crate) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Basis, &Middle)], out: &mut Square<S>) {
-    let mut room: [Vec<T>; 2] = [Vec::new(), Vec::new()];
+    let mut buffers: [Vec<T>; 2] = [Vec::new(), Vec::new()];
     while !parts.is_empty() {
         let mut depth = 0;
-        let fitting = parts.iter().take_while(|(_, inside)| {
-            depth += inside.rank();
-            depth <= DEPTH
+        let fitting = parts.iter().take_while(|(_, middle)| {
+            depth += middle.rank();
+            depth <= TUNING.rows_of_v_at_once
         });
         let count = fitting.count().max(1);
-        add_some(&parts[..count], &mut room, out);
+        add_some(&parts[..count], &mut buffers, out);
         parts = &parts[count..];
     }
 }
 
-/// V and, where it differs, U of all parts are gathered in `room`.
+/// Adds some of the parts, with V and, where it differs, U gathered in the two buffers.
 fn add_some<T: Real, S: Sum<T>>(parts: &[(&Basis, &Middle)], [right, left]: &mut [Vec<T>; 2], out: &mut Square<S>) {
     let n = out.n();
-    let depth = parts.iter().map(|(_, inside)| inside.rank()).sum::<usize>();
-    let fill = |room: &mut Vec<T>, is_left: bool| {
-        room.clear();
-        room.resize(n * depth, T::default());
-        let (mut rest, mut tasks) = (&mut room[..], Vec::new());
-        for &(basis, inside) in parts {
-            let (own, after) = rest.split_at_mut(n * inside.rank());
-            tasks.push((basis, inside, own));
+    let depth = parts.iter().map(|(_, middle)| middle.rank()).sum::<usize>();
+    let fill = |buffer: &mut Vec<T>, is_left: bool| {
+        buffer.clear();
+        buffer.resize(n * depth, T::default());
+        let (mut rest, mut tasks) = (&mut buffer[..], Vec::new());
+        for &(basis, middle) in parts {
+            let (own, after) = rest.split_at_mut(n * middle.rank());
+            tasks.push((basis, middle, own));
             rest = after;
         }
-        tasks.into_par_iter().for_each(|(basis, inside, own)| put::<T>(basis, inside, is_left, own));
+        tasks.into_par_iter().for_each(|(basis, middle, own)| put::<T>(basis, middle, is_left, own));
     };
     fill(right, false);
-    let differ = parts.iter().any(|(_, inside)| matches!(inside, Middle::Square(_)));
+    let differ = parts.iter().any(|(_, middle)| matches!(middle, Middle::Square(_)));
     if differ {
         fill(left, true);
     }
     add_rows(if differ { left } else { right }, right, out);
 }
 
-/// Rows of V, or of U, for one basis.
-fn put<T: Real>(basis: &Basis, inside: &Middle, is_left: bool, out: &mut [T]) {
+/// Writes the rows of V, or of U, that one basis gives.
+fn put<T: Real>(basis: &Basis, middle: &Middle, is_left: bool, out: &mut [T]) {
     let n = basis.n();
-    match inside {
+    match middle {
         Middle::Multiple(weight, _) => {
-            // Rows have been turned once and for all.
             if !basis.write_head(weight.sqrt(), out, T::from_f64) {
                 out.iter_mut()
                     .zip(&*T::column_major(basis))
@@ -161,19 +169,19 @@ fn put<T: Real>(basis: &Basis, inside: &Middle, is_left: bool, out: &mut [T]) {
     }
 }
 
-/// out += leftᵀ right on the lower triangle, for rows of n numbers.
+/// Adds leftᵀ right to the lower triangle of `out`, for rows of n numbers.
 fn add_rows<T: Real, S: Sum<T>>(left: &[T], right: &[T], out: &mut Square<S>) {
     let n = out.n();
     let depth = right.len() / n.max(1);
-    out.data_mut().par_chunks_mut(ROWS * n.max(1)).enumerate().for_each(|(b, rows)| {
-        let (first, count) = (b * ROWS, rows.len() / n);
+    out.data_mut().par_chunks_mut(TUNING.rows_per_task * n.max(1)).enumerate().for_each(|(b, rows)| {
+        let (first, count) = (b * TUNING.rows_per_task, rows.len() / n);
         if depth > 0 {
             S::add_product((count, depth, first + count), (&left[first..], 1, n), (right, n, 1), (rows, n));
         }
     });
 }
 
-/// out += rowsᵀ rows on the lower triangle.
+/// Adds rowsᵀ rows to the lower triangle of `out`.
 pub fn add_single(rows: &[f32], out: &mut Gram) {
     add_rows(rows, rows, out);
 }

@@ -15,7 +15,15 @@ use super::{
     Basis,
     pivots::{Pivoted, RankLimit},
 };
-use crate::linalg::{Matrix, axpy, dot};
+use crate::{
+    linalg::{Matrix, axpy, dot},
+    tuning::tuning,
+};
+
+tuning! { "factor"
+    /// Least number of rows that one task solves for, where a factor is found from landmarks.
+    rows_per_task: usize = 64;
+}
 
 /// Where the columns of L come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,12 +117,14 @@ impl Factor {
         let (triangle, rank) = (inner.columns.select_cols(chosen).transposed(), chosen.len());
         let mut rows = Matrix::zeros(n, rank);
         // Row i solves L_PP f = k(P, x_i), as new rows do.
-        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(64).enumerate().for_each(|(i, f)| {
-            for j in 0..rank {
-                let line = triangle.row(j);
-                f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
-            }
-        });
+        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(TUNING.rows_per_task).enumerate().for_each(
+            |(i, f)| {
+                for j in 0..rank {
+                    let line = triangle.row(j);
+                    f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
+                }
+            },
+        );
         let pivots: Vec<usize> = chosen.iter().map(|&j| landmarks[j]).collect();
         // Rows of pivots are those of the triangle to the last bit, as for new points.
         pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
@@ -287,10 +297,10 @@ impl Factor {
 
     /// The product Lᵀ a.
     pub fn project(&self, a: &[f64]) -> Vec<f64> {
-        let inside = self.basis.transposed_times(a);
+        let projected = self.basis.transposed_times(a);
         match &self.coords {
-            None => inside,
-            Some(c) => c.times(&inside),
+            None => projected,
+            Some(c) => c.times(&projected),
         }
     }
 

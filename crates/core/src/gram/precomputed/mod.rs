@@ -2,8 +2,10 @@
 
 pub(super) mod check;
 mod lanczos;
+mod pass;
 mod repair;
 mod stack;
+mod terms;
 
 pub use lanczos::extreme_eigenvalues_of;
 pub(super) use repair::{Repaired, repair};

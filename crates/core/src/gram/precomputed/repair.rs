@@ -1,4 +1,4 @@
-//! Ready-made matrices with negative eigenvalues, made kernels.
+//! Precomputed matrices with negative eigenvalues, made kernels.
 //!
 //! K = Σ λ_k v_k v_kᵀ. `Shift` adds |λ_min| to the diagonal. `Clip` and `Flip` replace λ_k by max(λ_k, 0) and |λ_k|, which is P K with
 //! P = Σ [λ_k > 0] v_k v_kᵀ and P = Σ sign(λ_k) v_k v_kᵀ; a new row with values s against the training rows then has P s.

@@ -158,12 +158,12 @@ impl Rows {
         self.numbers.resident()
     }
 
-    /// Number of samples.
+    /// Number of samples, that is of rows.
     pub fn len(&self) -> usize {
         self.numbers.rows()
     }
 
-    /// No samples.
+    /// Are there no samples at all?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -206,7 +206,7 @@ impl Rows {
         &self.sequences
     }
 
-    /// The sparse columns.
+    /// The sparse columns, if there are any.
     pub fn sparse(&self) -> Option<&Sparse> {
         self.sparse.as_ref()
     }

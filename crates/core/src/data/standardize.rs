@@ -7,7 +7,7 @@ use crate::{Error, Result, linalg::Matrix};
 /// Column means and scales.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standardizer {
-    /// Column means.
+    /// The mean of each column.
     pub mean: Vec<f64>,
     /// Column scales; 1 for a constant column.
     pub scale: Vec<f64>,

@@ -14,7 +14,7 @@ use crate::{Error, Result, data::Rng, linalg::dot};
 /// number of pairs, so it is no number to tune.
 const PAIRS: usize = 2000;
 
-/// What stands in for every kernel. It is then the kernel of the model: certificates and predictions speak of it.
+/// The kernel that stands in for every kernel of the bank. It is then the kernel of the model: certificates and predictions speak of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Approx {
@@ -138,7 +138,7 @@ impl ApproxError {
 }
 
 impl BuildOptions {
-    /// What stands in for the term: exact features where they are no more than asked for, else the declared approximation.
+    /// The term that stands in for a kernel: exact features where they are no more than asked for, else the declared approximation.
     pub(super) fn stand_in(&self, raw: &dyn Raw, name: &str) -> Result<Built> {
         let (roots, _) = self.sphere(raw, name)?;
         let wrapped = OnSphere { raw, roots: &roots };

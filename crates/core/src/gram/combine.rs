@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Σ_t weights_t K_t, both triangles.
-pub fn combine<G: GramSource + ?Sized>(grams: &G, weights: &[f64]) -> Gram {
+pub(crate) fn combine<G: GramSource + ?Sized>(grams: &G, weights: &[f64]) -> Gram {
     let mut out = matrices(grams, weights);
     add_factors(&factors(grams, weights), &mut out);
     out.mirror();
@@ -16,14 +16,18 @@ pub fn combine<G: GramSource + ?Sized>(grams: &G, weights: &[f64]) -> Gram {
 }
 
 /// The lower triangle of Σ_t weights_t K_t, of which up to a share of the trace of the factors is left out.
-pub fn combine_truncated<G: GramSource + ?Sized>(grams: &G, weights: &[f64], share: f64) -> Gram {
+pub(crate) fn combine_truncated<G: GramSource + ?Sized>(grams: &G, weights: &[f64], share: f64) -> Gram {
     let mut out = matrices(grams, weights);
     add_truncated(&factors(grams, weights), share, &mut out);
     out
 }
 
 /// Σ_t weights_t K_t with entries in single precision and exact products; `None` where single precision cannot hold it.
-pub fn combine_single<G: GramSource + ?Sized>(grams: &G, weights: &[f64], scratch: &Scratch) -> Option<SingleKernel> {
+pub(crate) fn combine_single<G: GramSource + ?Sized>(
+    grams: &G,
+    weights: &[f64],
+    scratch: &Scratch,
+) -> Option<SingleKernel> {
     SingleKernel::new(&factors(grams, weights), grams.matrices(weights), grams.n_samples(), scratch)
 }
 

@@ -23,9 +23,9 @@ pub struct Extension {
 pub enum Combination {
     /// Σ coef_j k(x_index_j, x).
     Samples {
-        /// Training rows.
+        /// The training rows that count.
         index: Vec<usize>,
-        /// Their coefficients.
+        /// One coefficient for each of them.
         coef: Vec<f64>,
     },
     /// ⟨coef, φ(x)⟩ with the kernel's exact features.

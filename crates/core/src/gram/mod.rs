@@ -3,7 +3,7 @@
 //! A term is stored as the cheapest of a low-rank factor with its certified residual, or a packed triangle; solvers cannot tell which unless
 //! they ask [`GramSource::low_rank`]. A new backend implements the six required methods of [`GramSource`] and serves every method.
 //!
-//! Rooms: `build` turns kernels and data into terms, `precomputed` does so with kernel values computed elsewhere; `low_rank` and `dense` are
+//! The rooms: `build` turns kernels and data into terms, `precomputed` does so with kernel values computed elsewhere; `low_rank` and `dense` are
 //! the two kinds of storage; `set` holds the terms; `subset` shows some of them, or sums of them, as a source of their own.
 
 mod alignment;
@@ -22,20 +22,21 @@ mod stored;
 mod subset;
 
 pub use crate::error::human_bytes;
-pub use alignment::{centred_norms, centred_products, target_products};
+pub(crate) use alignment::{centred_norms, centred_products, target_products};
 pub use approx::{Approx, ApproxError};
 pub use build::{Budget, BuildOptions, Storage, gram_block};
-pub use combine::{combine, combine_single, combine_truncated};
+pub(crate) use combine::combine_single;
 pub(crate) use dense::{Cell, Each, add_single};
 pub use dense::{Gram, Scratch, SingleKernel, Square};
 pub use extension::{Combination, Extension};
 pub use forms::Forms;
-pub use low_rank::{Basis, Factor, LowRankSum, SingleColumns};
-pub(crate) use low_rank::{EXACT, Images, RankLimit, basis_bytes};
-pub use precomputed::{Stack, extreme_eigenvalues_of};
+pub(crate) use low_rank::{Basis, EXACT, Images, RankLimit, SingleColumns, basis_bytes};
+pub use low_rank::{Factor, LowRankSum};
+pub use precomputed::Stack;
+pub(crate) use precomputed::extreme_eigenvalues_of;
 pub use set::GramSet;
 pub use source::{AddRow, GramSource, LowRankTerms};
-pub use subset::Groups;
+pub(crate) use subset::Groups;
 
 #[cfg(test)]
 pub(crate) mod tests_support {

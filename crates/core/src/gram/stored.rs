@@ -5,12 +5,12 @@ use rayon::prelude::*;
 use super::{Factor, Gram, dense::Packed, low_rank::Projected};
 use crate::linalg::dot;
 
-/// One stored term.
+/// A term in the form in which it is kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Stored {
     /// K ≈ L Lᵀ.
     Factor(Factor),
-    /// A packed triangle.
+    /// A packed triangle in double precision.
     Dense(Packed<f64>),
     /// A packed triangle rounded to single precision: certificates then speak of the rounded matrix.
     DenseF32(Packed<f32>),

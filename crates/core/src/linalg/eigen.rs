@@ -9,7 +9,7 @@ const STEPS: usize = 60;
 /// A = Σ_k λ_k v_k v_kᵀ, λ_k the `values` and v_k the rows of `vectors`, in no particular order.
 #[derive(Debug, Clone)]
 pub struct SymmetricEigen {
-    /// The eigenvalues λ_k.
+    /// The eigenvalues λ_k, in no particular order.
     pub values: Vec<f64>,
     /// Eigenvectors, a row each, orthonormal.
     pub vectors: Matrix,

@@ -29,12 +29,12 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix of zeros.
+    /// A matrix in which every number is zero.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: zeros(rows * cols).into() }
     }
 
-    /// From row-major numbers.
+    /// A matrix from row-major numbers, of which there must be as many as entries.
     pub fn new(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self, Error> {
         if data.len() != rows * cols {
             return Err(Error::shape("matrix", format!("{rows} × {cols} = {} numbers", rows * cols), data.len()));
@@ -42,7 +42,7 @@ impl Matrix {
         Ok(Self { rows, cols, data: data.into() })
     }
 
-    /// From row-major numbers of which there are as many as there must be.
+    /// A matrix from row-major numbers, of which the caller has counted as many as entries.
     pub(crate) fn from_parts(rows: usize, cols: usize, data: Vec<f64>) -> Self {
         debug_assert_eq!(data.len(), rows * cols);
         Self { rows, cols, data: data.into() }
@@ -53,22 +53,22 @@ impl Matrix {
         self.data.into_vec()
     }
 
-    /// Number of rows.
+    /// Number of rows of the matrix.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Number of columns of the matrix.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Row `i`.
+    /// The numbers of row `i`.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
-    /// Row `i`, mutable.
+    /// The numbers of row `i`, to be changed.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.data[i * self.cols..(i + 1) * self.cols]
     }
@@ -175,7 +175,7 @@ impl Matrix {
         });
     }
 
-    /// The transpose selfᵀ.
+    /// The transpose of the matrix.
     #[must_use]
     pub fn transposed(&self) -> Self {
         let mut out = Self::zeros(self.cols, self.rows);
@@ -202,7 +202,7 @@ impl Matrix {
         out
     }
 
-    /// Column `j`, copied.
+    /// A copy of column `j`.
     pub fn column(&self, j: usize) -> Vec<f64> {
         (0..self.rows).map(|i| self.data[i * self.cols + j]).collect()
     }

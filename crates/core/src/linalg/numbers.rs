@@ -32,13 +32,13 @@ pub(super) enum Numbers {
     Own(Vec<f64>),
     /// Numbers of several matrices.
     Shared(Arc<Vec<f64>>),
-    /// Numbers in a file.
+    /// Numbers in a mapped file.
     File(Arc<Mmap>),
 }
 
 #[cfg(test)]
 thread_local! {
-    /// How many numbers each copy on this thread copied: for tests that count copies.
+    /// The number of numbers that each copy on this thread copied: for tests that count copies.
     pub(crate) static COPIES: std::cell::RefCell<Vec<usize>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 

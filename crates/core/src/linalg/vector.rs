@@ -13,7 +13,7 @@ const SHORT: usize = 32;
 pub trait Wide {
     /// The result of the work.
     type Out;
-    /// Does the work.
+    /// Does the work and returns its result.
     fn run(self) -> Self::Out;
 }
 
@@ -153,7 +153,7 @@ pub fn l1_distances(a: &[f64], rows: &[f64], out: &mut [f64]) {
     wide(Sums(a, rows, out, |x: f64, z: f64| (x - z).abs()));
 }
 
-/// Adds w x to y.
+/// Adds w x to the vector y.
 #[inline]
 pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
     let work = Add(w, x, y);

@@ -7,7 +7,7 @@ use crate::{
 
 /// A share of a sum below which a difference of such sums is rounding.
 const ROUNDING: f64 = 1e-12;
-/// The same for sums of squares: differences of squared norms below it are rounding of the norms.
+/// A share of a squared norm below which a difference of such squares is rounding of the norms.
 const ROUNDING_SQUARED: f64 = 1e-24;
 
 /// Centred alignments yᵀHKHy / (‖HKH‖_F n) of all terms, brought to sum 1: the weights of multi-kernel k-means in ℓp-GLMKL. HKH is positive

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::memberships::place;
 use crate::{Error, Result, Told, linalg::Matrix};
 
-/// How rows are placed.
+/// The way in which rows are placed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Placement {
     /// Functions are squared distances to the centres of regions, up to a number common to all: memberships ∝ exp(−τ d²), or the
     /// nearest region alone where there is no τ.
     Clusters {
-        /// The sharpness τ.
+        /// The sharpness τ of memberships.
         tau: Option<f64>,
     },
     /// η_m ∝ exp(z_m) over the kernels.
@@ -30,10 +30,10 @@ pub enum Placement {
     Given,
 }
 
-/// What says where a row lies and how the parts of a decision function are weighed there.
+/// The rule that says where a row lies and how the parts of a decision function are weighed there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gating {
-    /// How rows are placed.
+    /// The way in which rows are placed.
     pub placement: Placement,
     /// Number of regions (of kernels, where every kernel has its own gate).
     pub regions: usize,
@@ -133,7 +133,7 @@ pub(crate) fn softmax(z: &[f64], out: &mut [f64]) {
     out.iter_mut().for_each(|o| *o /= total);
 }
 
-/// 1/(1 + exp(−z)).
+/// The logistic function 1/(1 + exp(−z)).
 pub(crate) fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }

@@ -52,7 +52,7 @@ impl Clusters {
         Self { labels, sizes, centre_norms: norms }
     }
 
-    /// Number of clusters.
+    /// Number of clusters in the partition.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }

@@ -55,7 +55,7 @@ impl Combined {
         Ok(single.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Single))
     }
 
-    /// Number of samples.
+    /// Number of samples of the kernel.
     pub fn n(&self) -> usize {
         match self {
             Self::Dense(k) => k.n(),
@@ -76,7 +76,7 @@ impl Combined {
         }
     }
 
-    /// K v.
+    /// The product K v.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
         match self {
             Self::Dense(k) => k.times(v),

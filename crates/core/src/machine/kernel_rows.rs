@@ -19,7 +19,7 @@ tuning! { "kernel_rows"
 
 /// Rows of K for a solver that revisits them.
 pub(super) trait Rows {
-    /// How an entry is stored.
+    /// The number type of an entry.
     type Entry: Cell;
     /// Makes row i available. The two rows fetched last are.
     fn fetch(&mut self, i: usize);

@@ -31,9 +31,9 @@ tuning! { "assembly"
 pub(crate) struct Item<'a> {
     /// The place of its term.
     pub term: usize,
-    /// Its name in messages.
+    /// The name of the kernel in messages.
     pub name: &'a str,
-    /// Its raw values.
+    /// The raw values of the kernel.
     pub raw: &'a dyn Raw,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Assembly<'a> {
     pub options: &'a BuildOptions,
     n: usize,
     built: Vec<Option<Built>>,
-    /// Bytes in memory.
+    /// Bytes of memory taken so far.
     pub(super) bytes: u64,
     maps: Vec<Option<Matrix>>,
     repaired: Vec<bool>,

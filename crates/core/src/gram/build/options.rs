@@ -16,7 +16,7 @@ tuning! { "build_options"
 /// Bytes of memory that a machine is taken to have where the system does not say.
 const UNKNOWN_MEMORY_BYTES: u64 = 8 << 30;
 
-/// How kernel matrices are stored.
+/// The form in which kernel matrices are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Storage {
@@ -31,10 +31,10 @@ pub enum Storage {
     LowRank,
 }
 
-/// How much memory kernel matrices may take.
+/// A limit on the memory that kernel matrices may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of memory.
+    /// The limit in bytes.
     pub bytes: u64,
 }
 
@@ -60,18 +60,18 @@ impl Budget {
     }
 }
 
-/// What the stored terms depend on besides the data.
+/// Everything besides the data that stored terms depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildOptions {
     /// Scaling of every kernel.
     pub normalize: Normalize,
-    /// Form of storage.
+    /// The form in which terms are stored.
     pub storage: Storage,
     /// Relative trace residual at which a factor stops.
     pub rank_tolerance: f64,
-    /// Limit on memory.
+    /// The memory that all terms may take.
     pub budget: Budget,
-    /// What stands in for every kernel.
+    /// The kernel that stands in for every kernel, if any does.
     pub approx: Approx,
     /// Seed of its landmarks or frequencies.
     pub seed: u64,

@@ -81,7 +81,7 @@ impl<T: Cell> Wide for Both<'_, T> {
     }
 }
 
-/// ⟨row, v⟩.
+/// The inner product ⟨row, v⟩ as work for wide registers.
 pub(crate) struct Inner<'a, T>(pub &'a [T], pub &'a [f64]);
 
 impl<T: Cell> Wide for Inner<'_, T> {
@@ -99,7 +99,7 @@ impl<T: Cell> Wide for Inner<'_, T> {
     }
 }
 
-/// out += Σ w · row.
+/// The sum out += Σ w · row over several rows, as work for wide registers.
 pub(super) struct Sum<'a, T>(pub [&'a [T]; TOGETHER], pub [f64; TOGETHER], pub &'a mut [f64]);
 
 impl<T: Cell> Wide for Sum<'_, T> {

@@ -74,7 +74,7 @@ impl<T: Cell> Packed<T> {
         (0..self.n).map(|i| self.row(i)[i].to_f64()).sum()
     }
 
-    /// Entries (i, 0..=i).
+    /// The stored row i, entries (i, 0..=i).
     pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * (i + 1) / 2..(i + 1) * (i + 2) / 2]
     }

@@ -69,7 +69,7 @@ impl Basis {
         }
     }
 
-    /// Number of samples.
+    /// Number of samples, the rows of B.
     pub fn n(&self) -> usize {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.rows(),
@@ -77,7 +77,7 @@ impl Basis {
         }
     }
 
-    /// Number of columns.
+    /// Number of columns of B.
     pub fn cols(&self) -> usize {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.cols(),

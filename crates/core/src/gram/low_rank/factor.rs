@@ -39,7 +39,7 @@ enum Map {
 /// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// The basis B.
+    /// The columns B of the basis.
     basis: Arc<Basis>,
     /// The coordinates R; `None` means the identity, a basis of its own.
     coords: Option<Arc<Coords>>,
@@ -48,9 +48,9 @@ pub struct Factor {
     /// Certified: aᵀKa ≤ ‖Lᵀa‖² + residual·‖a‖². The trace of K − L Lᵀ, and what sharing a basis and rounding add.
     pub residual: f64,
     map: Map,
-    /// What centring subtracted from every row.
+    /// The row that centring subtracted from every row.
     mean: Option<Vec<f64>>,
-    /// What K was divided by.
+    /// The number by which K was divided.
     divisor: f64,
     /// ‖L‖², where it is known without the columns of L.
     square: Option<f64>,
@@ -155,7 +155,7 @@ impl Factor {
         coords.chain(pivots).sum::<usize>() as u64
     }
 
-    /// Number of samples.
+    /// Number of samples, the rows of L.
     pub fn n(&self) -> usize {
         self.basis.n()
     }
@@ -165,7 +165,7 @@ impl Factor {
         self.coords.as_ref().map_or(self.basis.cols(), |c| c.rows.rows())
     }
 
-    /// The basis B.
+    /// The columns B of the basis.
     pub fn basis(&self) -> &Arc<Basis> {
         &self.basis
     }

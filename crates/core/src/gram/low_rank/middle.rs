@@ -11,7 +11,7 @@ use crate::linalg::{Matrix, axpy, dot};
 pub(crate) enum Middle {
     /// One term alone: W is this multiple of the identity on this number of first columns, and 0 on the others.
     Multiple(f64, usize),
-    /// W itself.
+    /// The matrix W itself.
     Square(Matrix),
     /// A matrix S with W = SᵀS that has fewer rows than columns.
     Root(Matrix),
@@ -51,7 +51,7 @@ impl Middle {
         }
     }
 
-    /// The product W u.
+    /// The product W u with a vector u.
     pub(crate) fn times(&self, mut u: Vec<f64>) -> Vec<f64> {
         match self {
             Self::Multiple(weight, columns) => {

@@ -15,7 +15,7 @@ mod turn;
 
 pub(crate) use bases::basis_bytes;
 pub(super) use bases::{file_bytes, to_files};
-pub use basis::Basis;
+pub(crate) use basis::Basis;
 pub(super) use basis::FEW_ROWS;
 pub use factor::Factor;
 pub(crate) use images::Images;
@@ -24,6 +24,6 @@ pub(super) use middle::Middle;
 pub(crate) use pivots::RankLimit;
 pub(super) use projected::Projected;
 pub(super) use share::share;
-pub use single_columns::SingleColumns;
+pub(crate) use single_columns::SingleColumns;
 pub use sum::LowRankSum;
 pub(super) use sum::by_basis;

@@ -28,7 +28,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Number of columns.
+    /// Number of columns in all blocks.
     pub(super) fn count(&self) -> usize {
         self.blocks.iter().map(Matrix::cols).sum()
     }

@@ -24,7 +24,7 @@ tuning! { "pivots"
     /// The elimination is given up if the pace of the last half of the pivots takes this many times what is left of the limit, while the fall
     /// does not slow down.
     trend_excess: f64 = 6.0;
-    /// The same number while the fall slows down: what the trend promises is then the least that it takes.
+    /// The same limit for a fall that slows down, where what the trend promises is the least that it takes.
     slowing_trend_excess: f64 = 1.5;
     /// The fall slows down if the last half of the pivots gained less than this multiple of what the quarter before gained.
     slowing_gain_ratio: f64 = 2.0;

@@ -54,7 +54,7 @@ impl LowRankSum {
         Self { parts: by_basis(active).par_iter().with_min_len(TUNING.terms_per_task).map(part).collect() }
     }
 
-    /// What [`LowRankSum::rank`] would be for these terms, found without summing them.
+    /// The number that [`LowRankSum::rank`] would be for these terms, found without summing them.
     pub fn rank_of(active: &[(f64, &Factor)]) -> usize {
         by_basis(active).iter().map(|group| group[0].1.basis().cols().min(depth(group))).sum()
     }
@@ -64,17 +64,17 @@ impl LowRankSum {
         self.parts.is_empty()
     }
 
-    /// The pairs (B, W).
+    /// The pairs (B, W), a pair per basis.
     pub(crate) fn pieces(&self) -> Vec<(&Basis, &Middle)> {
         self.parts.iter().map(|(basis, middle)| (&**basis, middle)).collect()
     }
 
-    /// The trace of K.
+    /// The trace of the sum K.
     pub(crate) fn trace(&self) -> f64 {
         self.parts.iter().map(|(basis, middle)| middle.trace(basis)).sum()
     }
 
-    /// Number of samples.
+    /// Number of samples over which the terms stand.
     pub fn n(&self) -> usize {
         self.parts[0].0.n()
     }
@@ -84,7 +84,7 @@ impl LowRankSum {
         self.parts.iter().map(|(_, middle)| middle.rank()).sum()
     }
 
-    /// K v.
+    /// The product K v.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
         self.times_and_squares(v).0
     }

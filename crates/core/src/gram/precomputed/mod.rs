@@ -7,6 +7,6 @@ mod repair;
 mod stack;
 mod terms;
 
-pub use lanczos::extreme_eigenvalues_of;
+pub(crate) use lanczos::extreme_eigenvalues_of;
 pub(super) use repair::{Repaired, repair};
 pub use stack::Stack;

@@ -15,7 +15,7 @@ pub(crate) struct Repaired {
     pub matrix: Matrix,
     /// P, where values of new rows change too.
     pub map: Option<Matrix>,
-    /// What was done, in plain words.
+    /// A sentence for the user about what was done.
     pub note: String,
 }
 

@@ -6,13 +6,13 @@ use crate::{Error, Result, linalg::Matrix};
 /// Precomputed kernel values, kernel axis last: entry (i, j) of kernel t is `data[(i·cols + j)·terms + t]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
-    /// Number of samples.
+    /// Number of samples, one row of values each.
     pub rows: usize,
     /// Number of training samples.
     pub cols: usize,
-    /// Number of kernels.
+    /// Number of kernels, one value per pair each.
     pub terms: usize,
-    /// All values.
+    /// The values of all kernels.
     pub data: &'a [f64],
 }
 

@@ -124,7 +124,7 @@ impl<'a> Contest<'a> {
         };
         fit.weights = (0..terms.grams.n_terms()).map(|t| f64::from(t == at)).collect();
         let table = terms.table_and_kernels();
-        let predictor = Predictor::imputing(&[fit], &terms.grams, table, self.request.normalize, self.request.missing);
+        let predictor = Predictor::new(&[fit], &terms.grams, table, self.request.normalize);
         Ok(self.fold.decision(&predictor, terms, &[t]))
     }
 

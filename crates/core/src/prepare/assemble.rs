@@ -20,7 +20,7 @@ impl Prepared {
     /// Makes a model whose weights are the same for all rows.
     pub(crate) fn assemble_fits(&self, fits: &[Fit], spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
         let table = self.table_and_kernels();
-        let mut predictor = Predictor::imputing(fits, &self.grams, table, spec.normalize, spec.missing);
+        let mut predictor = Predictor::new(fits, &self.grams, table, spec.normalize);
         self.finish_predictor(&mut predictor);
         self.assemble(fits, spec, fitting, predictor, None)
     }

@@ -82,6 +82,7 @@ impl Prepared {
         warnings.extend(imputed_views(&scaled, spec.missing));
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
+        let budget = budget.less(scaled.rows().bytes());
         warnings.extend_from_slice(grams.notes());
         let texts = raw.rows().sequences().len();
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
@@ -117,6 +118,7 @@ impl Prepared {
             GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)
                 .map_err(|e| e.in_rows(&samples.kept))?
         };
+        let grams = grams.with_missing(spec.missing);
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
         let (table, plan, terms_of, regions, region_column) = (None, Plan::default(), spec.clone(), None, None);

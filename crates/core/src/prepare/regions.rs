@@ -113,14 +113,14 @@ impl Prepared {
         let (mut build, _) = options(spec);
         build.budget = self.room();
         let grams = GramSet::from_rows(x, &kernels, &build)?;
-        Ok(PlacingKernel::Own { grams, kernels, after: terms })
+        Ok(PlacingKernel::Own { grams: Box::new(grams), kernels, after: terms })
     }
 }
 
 /// A kernel that places rows: Σ_m w_m k_m over base kernels, or the average of kernels of its own.
 pub(crate) enum PlacingKernel {
     Base(Vec<f64>),
-    Own { grams: GramSet, kernels: Vec<KernelSpec>, after: usize },
+    Own { grams: Box<GramSet>, kernels: Vec<KernelSpec>, after: usize },
 }
 
 impl PlacingKernel {
@@ -133,17 +133,17 @@ impl PlacingKernel {
 
     /// Makes the function constant + Σ_i coef_i k(x_i, ·).
     pub fn expand(&self, at: &Prepared, constant: f64, coef: &[f64]) -> Expansion {
-        let (base, missing) = (&at.grams, at.terms_of.missing);
+        let base = &at.grams;
         let mut out = Expansion { constant, terms: Vec::new() };
         match self {
             Self::Base(weights) => {
                 for (m, &w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                    out.add(m, w, (base, m), coef, missing);
+                    out.add(m, w, (base, m), coef);
                 }
             }
             Self::Own { grams, after, .. } => {
                 let share = 1.0 / grams.n_terms() as f64;
-                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (grams, t), coef, missing));
+                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (&**grams, t), coef));
             }
         }
         out

@@ -43,7 +43,7 @@ impl Prepared {
         let solver = fitting.machine();
         let room = self.room();
         let estimate = |(part, machine): (&Part<'_>, &Machine)| {
-            let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, false)?;
+            let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, None)?;
             let mut a = vec![0.0; n];
             for (row, coef) in machine.support.iter().zip(&machine.dual_coef) {
                 a[self.samples.kept.partition_point(|kept| kept < row)] = *coef;

@@ -183,7 +183,7 @@ impl<'a> Checked<'a> {
         let grouped = prepared.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
         let (parts, shared) = (Vec::new(), model.shared.is_some());
-        let shifted = spec.indefinite == Indefinite::Shift && !prepared.grams.notes().is_empty();
+        let shifted = spec.indefinite == Indefinite::Shift && prepared.grams.was_repaired();
         let regions = regions(model);
         let (unit, expected) = (prepared.samples.unit(spec), prepared.samples.prediction(spec.multi_class));
         let (scale, slope, findings) = (0.0, None, Vec::new());

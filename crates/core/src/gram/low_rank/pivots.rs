@@ -4,11 +4,31 @@
 
 use std::cell::RefCell;
 
-use super::frame::FEW_ROWS;
-use crate::linalg::{Matrix, Wide, axpy, axpy_four, wide};
+use super::basis::FEW_ROWS;
+use crate::{
+    linalg::{Matrix, Wide, axpy, axpy_four, wide},
+    tuning::tuning,
+};
 
-/// Columns that room is made for at a time.
-const AHEAD: usize = 16;
+tuning! { "pivots"
+    /// Columns for which memory is allocated at a time.
+    columns_ahead: usize = 16;
+    /// Pivots between two looks at whether the elimination will end within its limit, and before the first.
+    pivots_per_look: usize = 16;
+    /// Pivots before the last half of them is read as a trend.
+    pivots_for_trend: usize = 64;
+    /// The elimination is given up if covering the samples at the present pace takes this many times the limit.
+    covering_excess: f64 = 2.0;
+    /// The elimination is given up if falling geometrically at the mean pace so far takes this many times the limit.
+    falling_excess: f64 = 8.0;
+    /// The elimination is given up if the pace of the last half of the pivots takes this many times what is left of the limit, while the fall
+    /// does not slow down.
+    trend_excess: f64 = 6.0;
+    /// The same limit for a fall that slows down, where what the trend promises is the least that it takes.
+    slowing_trend_excess: f64 = 1.5;
+    /// The fall slows down if the last half of the pivots gained less than this multiple of what the quarter before gained.
+    slowing_gain_ratio: f64 = 2.0;
+}
 
 /// How far a pivoted Cholesky goes.
 #[derive(Debug, Clone, Copy)]
@@ -19,9 +39,9 @@ pub struct RankLimit {
     pub max_rank: usize,
 }
 
-/// L, where its columns come from, and the trace of K − L Lᵀ.
-pub(super) struct Pivoted {
-    /// A row per column.
+/// A pivoted Cholesky factor: L, where its columns come from, and the trace of K − L Lᵀ.
+pub(crate) struct Pivoted {
+    /// The columns of L, a row of this matrix each.
     pub columns: Matrix,
     pub pivots: Vec<usize>,
     pub left: f64,
@@ -37,20 +57,20 @@ impl Pivoted {
             columns.shrink_to_fit();
             return Some(Self { columns: Matrix::from_parts(pivots.len(), n, columns), pivots, left });
         }
-        // Where the thread worked last: nothing is moved while columns are added.
-        let mut columns = ROOM.take();
+        // The memory of this thread's last factor: nothing is moved while columns are added.
+        let mut columns = COLUMNS.take();
         let found = eliminate(&mut columns, diagonal, limit, column).map(|(pivots, left)| Self {
             columns: Matrix::from_parts(pivots.len(), n, columns.clone()),
             pivots,
             left,
         });
-        ROOM.set(columns);
+        COLUMNS.set(columns);
         found
     }
 }
 
 thread_local! {
-    static ROOM: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+    static COLUMNS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Columns, one after another, with their pivots and the trace that they do not hold.
@@ -77,8 +97,8 @@ fn eliminate(
             return None;
         }
         let best = rest.iter().position(|&d| d == most)?;
-        if rank.is_multiple_of(AHEAD) {
-            columns.reserve_exact(AHEAD * n);
+        if rank.is_multiple_of(TUNING.columns_ahead) {
+            columns.reserve_exact(TUNING.columns_ahead * n);
         }
         columns.resize((rank + 1) * n, 0.0);
         let (known, next) = columns.split_at_mut(rank * n);
@@ -106,6 +126,7 @@ struct Reduce<'a> {
     inverse: f64,
 }
 
+/// Partial sums side by side; the length of an array, so not to be tuned at run time.
 const LANES: usize = 8;
 
 impl Wide for Reduce<'_> {
@@ -141,7 +162,7 @@ impl Wide for Reduce<'_> {
 /// that was left after each pivot.
 fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let rank = course.len() - 1;
-    if rank < 16 || !rank.is_multiple_of(16) {
+    if rank < TUNING.pivots_per_look || !rank.is_multiple_of(TUNING.pivots_per_look) {
         return false;
     }
     let (now, before) = (course[rank].min(0.999), course[rank / 2].min(0.999));
@@ -149,7 +170,8 @@ fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let covering = pivots / (1.0 - course[rank]).max(1e-9);
     let falling = pivots * limit.tolerance.ln() / now.ln();
     let lately = 0.5 * pivots * (limit.tolerance / now).ln() / (now / before).ln().min(-1e-9);
-    let slows_down = (now / before).ln() > 2.0 * (before / course[rank / 4]).ln();
-    rank.is_power_of_two() && (covering > 2.0 * most || falling > 8.0 * most)
-        || rank >= 64 && lately > if slows_down { 1.5 } else { 6.0 } * (most - pivots)
+    let slows_down = (now / before).ln() > TUNING.slowing_gain_ratio * (before / course[rank / 4]).ln();
+    let excess = if slows_down { TUNING.slowing_trend_excess } else { TUNING.trend_excess };
+    rank.is_power_of_two() && (covering > TUNING.covering_excess * most || falling > TUNING.falling_excess * most)
+        || rank >= TUNING.pivots_for_trend && lately > excess * (most - pivots)
 }

@@ -1,8 +1,17 @@
 //! Extreme eigenvalues of a symmetric matrix from a few matrix–vector products.
 
-use crate::linalg::{axpy, dot};
+use crate::{
+    linalg::{axpy, dot},
+    tuning::tuning,
+};
 
-const STEPS: usize = 40;
+tuning! { "lanczos"
+    /// Number of steps: eigenvalues at the ends of a spectrum stand still to a few digits by then.
+    steps: usize = 40;
+}
+
+/// Number of halvings in a bisection: more than it takes to reach two neighbouring numbers.
+const HALVINGS: usize = 200;
 
 /// Estimates (smallest, largest) eigenvalue by Lanczos with full re-orthogonalisation: both lie inside the true range, and the
 /// ends are found first. The matrix is known by its products: `apply(v, out)` writes K v.
@@ -12,7 +21,7 @@ pub fn extreme_eigenvalues_of(n: usize, apply: impl Fn(&[f64], &mut [f64])) -> (
     // Any fixed start without symmetry will do.
     let mut q: Vec<f64> = (0..n).map(|i| 1.0 + (i as f64 * 0.754_877_666).fract()).collect();
     normalise(&mut q);
-    for _ in 0..STEPS.min(n) {
+    for _ in 0..TUNING.steps.min(n) {
         let mut next = vec![0.0; n];
         apply(&q, &mut next);
         diagonal.push(dot(&next, &q));
@@ -48,7 +57,7 @@ fn tridiagonal_end(d: &[f64], e: &[f64], largest: bool) -> f64 {
     let mut low = (0..d.len()).fold(f64::INFINITY, |m, i| m.min(d[i] - radius(i)));
     let mut high = (0..d.len()).fold(f64::NEG_INFINITY, |m, i| m.max(d[i] + radius(i)));
     let wanted = if largest { d.len() } else { 1 };
-    for _ in 0..200 {
+    for _ in 0..HALVINGS {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
             break;

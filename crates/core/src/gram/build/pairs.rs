@@ -5,25 +5,32 @@
 
 use rayon::prelude::*;
 
-use super::Gram;
+use super::super::Gram;
 use crate::{
     kernels::{Numeric, Pair},
     linalg::{Matrix, dot, gemm_nt},
+    tuning::tuning,
 };
 
-/// Columns from which on a matrix product is faster than row by row.
-const MANY: usize = 8;
-/// Rows of the table that one task fills.
-const ROWS: usize = 64;
+tuning! { "pairs"
+    /// Number of columns from which on a matrix product is faster than pair by pair.
+    columns_for_product: usize = 8;
+    /// Rows of the table that one task fills.
+    rows_per_task: usize = 64;
+}
+
 /// A distance below this share of both lengths has lost more than three digits.
+/// A matter of accuracy, not of speed.
 const CLOSE: f64 = 1e-3;
 
-/// Both triangles.
+/// The table of pair numbers, both triangles.
 pub(super) fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     let mut table = Gram::zeros(x.rows());
     match (pair, x.dense()) {
-        (Pair::Product, Some(rows)) if rows.cols() >= MANY => products(rows, 1.0, &mut table),
-        (Pair::SquaredDistance, Some(rows)) if rows.cols() >= MANY => squared_distances(rows, &mut table),
+        (Pair::Product, Some(rows)) if rows.cols() >= TUNING.columns_for_product => products(rows, 1.0, &mut table),
+        (Pair::SquaredDistance, Some(rows)) if rows.cols() >= TUNING.columns_for_product => {
+            squared_distances(rows, &mut table)
+        }
         _ => table.data_mut().par_chunks_mut(x.rows()).enumerate().for_each(|(i, row)| {
             row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = x.pair(pair, i, x, j));
         }),
@@ -32,11 +39,11 @@ pub(super) fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     table
 }
 
-/// The lower triangle of scale · X Xᵀ, added.
+/// Adds the lower triangle of scale · X Xᵀ.
 fn products(x: &Matrix, scale: f64, table: &mut Gram) {
     let (n, depth) = (x.rows(), x.cols());
-    table.data_mut().par_chunks_mut(ROWS * n).enumerate().for_each(|(block, out)| {
-        let (first, count) = (block * ROWS, out.len() / n);
+    table.data_mut().par_chunks_mut(TUNING.rows_per_task * n).enumerate().for_each(|(block, out)| {
+        let (first, count) = (block * TUNING.rows_per_task, out.len() / n);
         let own: Vec<f64> = x.data()[first * depth..][..count * depth].iter().map(|v| scale * v).collect();
         gemm_nt(count, first + count, depth, &own, x.data(), out, n);
     });

@@ -1,6 +1,6 @@
 //! Raw kernel values on the training rows, column by column, whatever they come from.
 
-use super::{Gram, packed::Packed};
+use super::super::{Gram, dense::Packed};
 use crate::{
     kernels::{Frequencies, Function, Monomials, Numeric, Pair, Points, Waves},
     linalg::Matrix,
@@ -8,15 +8,15 @@ use crate::{
 
 /// Features of a kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted {
-    /// Exact ones, where there are at most so many.
+pub(crate) enum Wanted {
+    /// Exact features, where there are at most this many.
     Exact(usize),
-    /// Random ones: as many cosines, as many sines, and the seed.
+    /// Random features: this number of cosines, as many sines, and their seed.
     Waves(usize, u64),
 }
 
 /// Raw kernel values of one kernel on the training rows.
-pub(super) trait Raw: Sync {
+pub(crate) trait Raw: Sync {
     fn diagonal(&self) -> Vec<f64>;
     /// Entries (0..out.len(), j) of K.
     fn head_of_column(&self, j: usize, out: &mut [f64]);
@@ -37,7 +37,7 @@ pub(super) trait Raw: Sync {
 }
 
 /// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
-pub(super) struct Computed<'a> {
+pub(crate) struct Computed<'a> {
     pub function: Function,
     pub pair: Pair,
     pub columns: &'a [usize],
@@ -119,7 +119,7 @@ impl Raw for Packed<f64> {
 }
 
 /// Raw values under spherical normalisation.
-pub(super) struct OnSphere<'a> {
+pub(crate) struct OnSphere<'a> {
     pub raw: &'a dyn Raw,
     pub roots: &'a [f64],
 }

@@ -1,9 +1,9 @@
-//! Ready-made matrices with negative eigenvalues, made kernels.
+//! Precomputed matrices with negative eigenvalues, made kernels.
 //!
 //! K = Σ λ_k v_k v_kᵀ. `Shift` adds |λ_min| to the diagonal. `Clip` and `Flip` replace λ_k by max(λ_k, 0) and |λ_k|, which is P K with
 //! P = Σ [λ_k > 0] v_k v_kᵀ and P = Σ sign(λ_k) v_k v_kᵀ; a new row with values s against the training rows then has P s.
 
-use super::{check, packed::Packed};
+use super::{super::dense::Packed, check};
 use crate::{
     Result,
     kernels::Indefinite,
@@ -11,16 +11,16 @@ use crate::{
 };
 
 /// A matrix made positive semidefinite.
-pub(super) struct Repaired {
+pub(crate) struct Repaired {
     pub matrix: Matrix,
     /// P, where values of new rows change too.
     pub map: Option<Matrix>,
-    /// What was done, in plain words.
+    /// A sentence for the user about what was done.
     pub note: String,
 }
 
 /// `None` where nothing was wrong with `k`, which must be symmetric.
-pub(super) fn repair(k: &Matrix, name: &str, how: Indefinite) -> Result<Option<Repaired>> {
+pub(crate) fn repair(k: &Matrix, name: &str, how: Indefinite) -> Result<Option<Repaired>> {
     let Err(problem) = check::positive_semidefinite(&Packed::lower(k), name, &mut Matrix::default()) else {
         return Ok(None);
     };

@@ -11,10 +11,19 @@ use std::{borrow::Cow, sync::Arc};
 use rayon::prelude::*;
 
 use super::{
-    Frame,
+    super::Combination,
+    Basis,
     pivots::{Pivoted, RankLimit},
 };
-use crate::linalg::{Matrix, axpy, dot};
+use crate::{
+    linalg::{Matrix, axpy, dot},
+    tuning::tuning,
+};
+
+tuning! { "factor"
+    /// Least number of rows that one task solves for, where a factor is found from landmarks.
+    rows_per_task: usize = 64;
+}
 
 /// Where the columns of L come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,23 +39,23 @@ enum Map {
 /// K ≈ L Lᵀ (normalised), L = B Rᵀ with a basis B that several factors may share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// B.
-    basis: Arc<Frame>,
-    /// R, of which `None` is the identity.
+    /// The columns B of the basis.
+    basis: Arc<Basis>,
+    /// The coordinates R; `None` means the identity, a basis of its own.
     coords: Option<Arc<Coords>>,
     /// Rows of L at the pivots, where B is shared.
     pivot_rows: Option<Matrix>,
     /// Certified: aᵀKa ≤ ‖Lᵀa‖² + residual·‖a‖². The trace of K − L Lᵀ, and what sharing a basis and rounding add.
     pub residual: f64,
     map: Map,
-    /// What centring subtracted from every row.
+    /// The row that centring subtracted from every row.
     mean: Option<Vec<f64>>,
-    /// What K was divided by.
+    /// The number by which K was divided.
     divisor: f64,
-    /// ‖L‖², where it is known.
+    /// ‖L‖², where it is known without the columns of L.
     square: Option<f64>,
-    /// Sharing a basis may leave out this times the tolerance.
-    pub(super) fineness: f64,
+    /// Sharing a basis may leave out this times the tolerance: less than 1 where normalisation magnifies what is left out.
+    pub(crate) fineness: f64,
 }
 
 /// Coordinates of the columns of L in a shared basis.
@@ -65,49 +74,16 @@ impl Coords {
         Self { rows, square }
     }
 
-    /// R u, of which only the first coordinates count.
+    /// The product R u, for which only the first coordinates of u count.
     pub fn times(&self, u: &[f64]) -> Vec<f64> {
         self.rows.times(&u[..self.rows.cols()])
     }
 
-    /// out += Rᵀ w.
+    /// Adds Rᵀ w to `out`.
     pub fn add_transposed(&self, w: &[f64], out: &mut [f64]) {
         let out = &mut out[..self.rows.cols()];
         w.iter().enumerate().for_each(|(j, w)| axpy(*w, self.rows.row(j), out));
     }
-}
-
-/// A term's share of the decision function, for new points.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Extension {
-    /// The varying part.
-    pub basis: Basis,
-    /// The constant part.
-    pub offset: f64,
-}
-
-/// A linear combination in raw (unnormalised, or spherically normalised) kernel values or features.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Basis {
-    /// Σ coef_j k(x_index_j, x).
-    Samples {
-        /// Training rows.
-        index: Vec<usize>,
-        /// Their coefficients.
-        coef: Vec<f64>,
-    },
-    /// ⟨coef, φ(x)⟩ with the kernel's exact features.
-    Monomials {
-        /// One per feature.
-        coef: Vec<f64>,
-    },
-    /// ⟨coef, φ(x)⟩ with random Fourier features.
-    Waves {
-        /// One per feature.
-        coef: Vec<f64>,
-        /// Of their frequencies.
-        seed: u64,
-    },
 }
 
 impl Factor {
@@ -117,7 +93,7 @@ impl Factor {
         let Pivoted { columns, pivots, left } = Pivoted::new(diagonal, limit, column)?;
         // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
         let rounding = (pivots.len() + 1) as f64 * f64::EPSILON * diagonal.iter().sum::<f64>();
-        Some(Self::own(Frame::from_columns(columns), left + rounding, Map::Pivots(pivots)))
+        Some(Self::own(Basis::from_columns(columns), left + rounding, Map::Pivots(pivots)))
     }
 
     /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln (Williams2001), by a pivoted Cholesky
@@ -141,73 +117,75 @@ impl Factor {
         let (triangle, rank) = (inner.columns.select_cols(chosen).transposed(), chosen.len());
         let mut rows = Matrix::zeros(n, rank);
         // Row i solves L_PP f = k(P, x_i), as new rows do.
-        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(64).enumerate().for_each(|(i, f)| {
-            for j in 0..rank {
-                let line = triangle.row(j);
-                f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
-            }
-        });
+        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(TUNING.rows_per_task).enumerate().for_each(
+            |(i, f)| {
+                for j in 0..rank {
+                    let line = triangle.row(j);
+                    f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
+                }
+            },
+        );
         let pivots: Vec<usize> = chosen.iter().map(|&j| landmarks[j]).collect();
-        // To the last bit.
+        // Rows of pivots are those of the triangle to the last bit, as for new points.
         pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
         let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
         let trace: f64 = diagonal.iter().sum();
-        Some((Self::own(Frame::new(rows), 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
+        Some((Self::own(Basis::new(rows), 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
     }
 
-    fn own(frame: Frame, residual: f64, map: Map) -> Self {
+    fn own(frame: Basis, residual: f64, map: Map) -> Self {
         let (basis, coords, pivot_rows) = (Arc::new(frame), None, None);
         Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None, fineness: 1.0 }
     }
 
-    /// From exact features, one row per sample.
+    /// A factor from exact features, one row per sample.
     pub fn monomials(rows: Matrix) -> Self {
-        Self::own(Frame::new(rows), 0.0, Map::Monomials)
+        Self::own(Basis::new(rows), 0.0, Map::Monomials)
     }
 
-    /// From random Fourier features of this seed, one row per sample.
+    /// A factor from random Fourier features of this seed, one row per sample.
     pub fn waves(rows: Matrix, seed: u64) -> Self {
-        Self::own(Frame::new(rows), 0.0, Map::Waves(seed))
+        Self::own(Basis::new(rows), 0.0, Map::Waves(seed))
     }
 
-    /// Memory it takes beside its basis.
+    /// Bytes that it takes beside its basis.
     pub fn bytes(&self) -> u64 {
         let coords = self.coords.iter().map(|c| size_of_val(c.rows.data()) + size_of_val(&c.square[..]));
         let pivots = self.pivot_rows.iter().map(|m| size_of_val(m.data()));
         coords.chain(pivots).sum::<usize>() as u64
     }
 
-    /// n.
+    /// Number of samples, the rows of L.
     pub fn n(&self) -> usize {
         self.basis.n()
     }
 
-    /// Columns of L.
+    /// Number of columns of L.
     pub fn rank(&self) -> usize {
         self.coords.as_ref().map_or(self.basis.cols(), |c| c.rows.rows())
     }
 
-    /// B.
-    pub fn basis(&self) -> &Arc<Frame> {
+    /// The columns B of the basis.
+    pub fn basis(&self) -> &Arc<Basis> {
         &self.basis
     }
 
-    /// Takes the same basis from another place.
-    pub(super) fn lie_in(&mut self, basis: Arc<Frame>) {
+    /// Replaces the basis by an equal one that lies elsewhere.
+    pub(crate) fn set_basis(&mut self, basis: Arc<Basis>) {
         self.basis = basis;
     }
 
-    /// What tells B from other bases.
-    pub fn name(&self) -> usize {
+    /// A number that tells B from the other bases in memory: equal for factors that share it.
+    pub fn basis_id(&self) -> usize {
         Arc::as_ptr(&self.basis).addr()
     }
 
-    /// R, where B is shared.
+    /// The coordinates R, where B is shared.
     pub fn coords(&self) -> Option<&Coords> {
         self.coords.as_deref()
     }
 
-    /// L.
+    /// The whole of L, a row per sample.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match &self.coords {
             None => self.basis.rows(),
@@ -224,8 +202,8 @@ impl Factor {
         }
     }
 
-    /// The same factor in a basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
-    pub(super) fn move_into(&mut self, basis: &Arc<Frame>, coords: Matrix, error: f64) {
+    /// Moves the factor into a shared basis: L ≈ B Rᵀ up to `error` in the Frobenius norm.
+    pub(crate) fn move_into(&mut self, basis: &Arc<Basis>, coords: Matrix, error: f64) {
         if let Map::Pivots(pivots) = &self.map {
             self.pivot_rows = Some(self.rows().select_rows(pivots));
         }
@@ -273,7 +251,7 @@ impl Factor {
     pub fn triangle_times(&self, v: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; v.len()];
         let columns = match &self.coords {
-            None => self.basis.turned(),
+            None => self.basis.column_major(),
             Some(_) => Cow::Owned(self.rows().transposed().into_numbers()),
         };
         let (fours, rest) = columns.split_at(self.rank() / 4 * 4 * v.len());
@@ -302,43 +280,43 @@ impl Factor {
 
     /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own. `basis` is diag(s) B.
     #[must_use]
-    pub fn scaled(&self, s: &[f64], basis: Arc<Frame>) -> Self {
+    pub fn scaled(&self, s: &[f64], basis: Arc<Basis>) -> Self {
         let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
         Self { basis, residual: self.residual * largest, pivot_rows: None, square: None, ..self.clone() }
     }
 
-    /// The same with a basis of its own, as wide as L.
+    /// The factor of diag(s) K diag(s) with a basis of its own, as wide as L.
     #[must_use]
     pub fn scaled_alone(&self, s: &[f64]) -> Self {
         let alone = match &self.coords {
             None => self.basis.scale_rows(s),
-            Some(_) => Frame::new(self.rows().scale_rows(s)),
+            Some(_) => Basis::new(self.rows().scale_rows(s)),
         };
         Self { coords: None, ..self.scaled(s, Arc::new(alone)) }
     }
 
-    /// Lᵀ a.
+    /// The product Lᵀ a.
     pub fn project(&self, a: &[f64]) -> Vec<f64> {
-        let inside = self.basis.transposed_times(a);
+        let projected = self.basis.transposed_times(a);
         match &self.coords {
-            None => inside,
-            Some(c) => c.times(&inside),
+            None => projected,
+            Some(c) => c.times(&projected),
         }
     }
 
-    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points.
-    pub fn extension(&self, a: &[f64]) -> Extension {
+    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points: its varying part and its constant part.
+    pub fn extension(&self, a: &[f64]) -> (Combination, f64) {
         let mut w = self.project(a);
         let offset = self.mean.as_ref().map_or(0.0, |mean| -dot(mean, &w));
         let Map::Pivots(pivots) = &self.map else {
             // Features of the normalised kernel are the raw ones over √divisor.
             let root = self.divisor.sqrt();
             w.iter_mut().for_each(|w| *w /= root);
-            let basis = match self.map {
-                Map::Waves(seed) => Basis::Waves { coef: w, seed },
-                _ => Basis::Monomials { coef: w },
+            let combination = match self.map {
+                Map::Waves(seed) => Combination::Waves { coef: w, seed },
+                _ => Combination::Monomials { coef: w },
             };
-            return Extension { basis, offset };
+            return (combination, offset);
         };
         // L_PPᵀ c = w, from the last pivot to the first.
         for j in (0..w.len()).rev() {
@@ -352,7 +330,7 @@ impl Factor {
             axpy(-c, &row[..j], &mut w[..j]);
         }
         w.iter_mut().for_each(|c| *c /= self.divisor);
-        Extension { basis: Basis::Samples { index: pivots.clone(), coef: w }, offset }
+        (Combination::Samples { index: pivots.clone(), coef: w }, offset)
     }
 }
 
@@ -394,7 +372,7 @@ mod tests {
             }
             let a: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
             let w = l.project(&a);
-            let Extension { basis: Basis::Samples { index, coef }, offset } = l.extension(&a) else { panic!() };
+            let (Combination::Samples { index, coef }, offset) = l.extension(&a) else { panic!() };
             for i in 0..60 {
                 let ours: f64 = index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
                 assert!((ours - dot(&l.row(i), &w)).abs() < 1e-8, "row {i}");

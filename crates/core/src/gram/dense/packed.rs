@@ -1,131 +1,16 @@
-//! A symmetric matrix as its packed lower triangle, in f64 or f32: half the numbers, half the traffic.
+//! A symmetric matrix as its packed lower triangle, in either precision: half the numbers, half the traffic.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::linalg::{Matrix, Wide, axpy, in_large_pages, wide};
+use super::cell::{Both, Cell, Each, Inner, Sum, TOGETHER};
+use crate::linalg::{Matrix, axpy, in_large_pages, wide};
 
-/// An action on numbers and stored cells, side by side.
-pub(crate) struct Each<'a, T, F>(pub &'a mut [f64], pub &'a [T], pub F);
+/// Tasks of a product K v: as many whatever the number of threads, so that the order of sums, and with it the last digit, is always the same.
+const PRODUCT_TASKS: usize = 8;
 
-impl<T: Cell, F: Fn(&mut f64, f64)> Wide for Each<'_, T, F> {
-    type Out = ();
-
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // that is the point
-    fn run(self) {
-        for (o, x) in self.0.iter_mut().zip(self.1) {
-            self.2(o, x.to_f64());
-        }
-    }
-}
-
-/// A row of the triangle met with v from both sides: out += v_i · row, and ⟨row, v⟩.
-struct Both<'a, T>(&'a [T], &'a [f64], f64, &'a mut [f64]);
-
-impl<T: Cell> Wide for Both<'_, T> {
-    type Out = f64;
-
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // that is the point
-    fn run(self) -> f64 {
-        let Self(row, v, own, out) = self;
-        let mut sums = [0.0; LANES];
-        let (row, row_tail) = row.as_chunks::<LANES>();
-        let (v, v_tail) = v.as_chunks::<LANES>();
-        let (out, out_tail) = out.as_chunks_mut::<LANES>();
-        for ((x, v), o) in row.iter().zip(v).zip(out) {
-            // One loop for both is not made into vectors.
-            let x = x.map(T::to_f64);
-            (0..LANES).for_each(|k| sums[k] += x[k] * v[k]);
-            (0..LANES).for_each(|k| o[k] += own * x[k]);
-        }
-        let mut sum: f64 = sums.iter().sum();
-        for ((x, v), o) in row_tail.iter().zip(v_tail).zip(out_tail) {
-            sum += x.to_f64() * v;
-            *o += own * x.to_f64();
-        }
-        sum
-    }
-}
-
-/// ⟨row, v⟩.
-pub(super) struct Inner<'a, T>(pub &'a [T], pub &'a [f64]);
-
-impl<T: Cell> Wide for Inner<'_, T> {
-    type Out = f64;
-
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // that is the point
-    fn run(self) -> f64 {
-        let mut sums = [0.0; LANES];
-        let (row, row_tail) = self.0.as_chunks::<LANES>();
-        let (v, v_tail) = self.1.as_chunks::<LANES>();
-        for (x, v) in row.iter().zip(v) {
-            (0..LANES).for_each(|k| sums[k] += x[k].to_f64() * v[k]);
-        }
-        sums.iter().sum::<f64>() + row_tail.iter().zip(v_tail).map(|(x, v)| x.to_f64() * v).sum::<f64>()
-    }
-}
-
-/// out += Σ w · row.
-struct Sum<'a, T>([&'a [T]; TOGETHER], [f64; TOGETHER], &'a mut [f64]);
-
-impl<T: Cell> Wide for Sum<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // that is the point
-    fn run(self) {
-        let Self(rows, w, out) = self;
-        let rows = rows.map(|row| &row[..out.len()]);
-        for (j, o) in out.iter_mut().enumerate() {
-            let mut sum = w[0] * rows[0][j].to_f64();
-            (1..TOGETHER).for_each(|k| sum += w[k] * rows[k][j].to_f64());
-            *o += sum;
-        }
-    }
-}
-
-/// Parts of a product, each a task of its own.
-const PARTS: usize = 8;
-/// Rows read side by side.
-const TOGETHER: usize = 4;
-/// Partial sums, in a fixed order.
-const LANES: usize = 16;
-
-/// Storage precision.
-pub trait Cell: Copy + Default + Send + Sync + 'static {
-    /// Rounds.
-    fn from_f64(x: f64) -> Self;
-    /// Widens.
-    fn to_f64(self) -> f64;
-}
-
-impl Cell for f64 {
-    #[inline]
-    fn from_f64(x: f64) -> Self {
-        x
-    }
-    #[inline]
-    fn to_f64(self) -> f64 {
-        self
-    }
-}
-
-impl Cell for f32 {
-    #[inline]
-    fn from_f64(x: f64) -> Self {
-        x as Self
-    }
-    #[inline]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
-    }
-}
-
-/// Row i holds entries (i, 0..=i).
+/// The lower triangle of a symmetric matrix: row i holds entries (i, 0..=i).
 #[derive(Debug, Clone, Default)]
 pub struct Packed<T> {
     n: usize,
@@ -138,7 +23,7 @@ impl<T: Cell> Packed<T> {
         (n as u64 * (n as u64 + 1) / 2) * size_of::<T>() as u64
     }
 
-    /// All zeros.
+    /// A matrix of zeros.
     pub fn zeros(n: usize) -> Self {
         let data = vec![T::from_f64(0.0); n * (n + 1) / 2];
         in_large_pages(&data);
@@ -168,7 +53,7 @@ impl<T: Cell> Packed<T> {
         rows
     }
 
-    /// Entries (i, 0..=i), for every i.
+    /// Entries (i, 0..=i) for every i, to be changed.
     pub fn rows_mut(&mut self) -> Vec<&mut [T]> {
         let (mut rest, mut rows) = (self.data.as_mut_slice(), Vec::with_capacity(self.n));
         for i in 0..self.n {
@@ -179,7 +64,7 @@ impl<T: Cell> Packed<T> {
         rows
     }
 
-    /// Size.
+    /// Number of rows, and of columns.
     pub fn n(&self) -> usize {
         self.n
     }
@@ -189,7 +74,7 @@ impl<T: Cell> Packed<T> {
         (0..self.n).map(|i| self.row(i)[i].to_f64()).sum()
     }
 
-    /// Entries (i, 0..=i).
+    /// The stored row i, entries (i, 0..=i).
     pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * (i + 1) / 2..(i + 1) * (i + 2) / 2]
     }
@@ -234,13 +119,13 @@ impl<T: Cell> Packed<T> {
         self.add_product(0..self.n, v, out);
     }
 
-    /// K v, by all threads.
+    /// The product K v, by all threads.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        let parts: Vec<Vec<f64>> = (0..PARTS)
+        let parts: Vec<Vec<f64>> = (0..PRODUCT_TASKS)
             .into_par_iter()
             .map(|k| {
-                // As many entries in each.
-                let end = |k: usize| (self.n as f64 * (k as f64 / PARTS as f64).sqrt()).round() as usize;
+                // Ends of the tasks, such that each reads as many entries.
+                let end = |k: usize| (self.n as f64 * (k as f64 / PRODUCT_TASKS as f64).sqrt()).round() as usize;
                 let mut out = vec![0.0; end(k + 1)];
                 self.add_product(end(k)..end(k + 1), v, &mut out);
                 out
@@ -251,7 +136,7 @@ impl<T: Cell> Packed<T> {
         out
     }
 
-    /// out += what the stored rows in `range` bring to K v.
+    /// Adds to `out` what the stored rows in `range` bring to K v.
     fn add_product(&self, range: Range<usize>, v: &[f64], out: &mut [f64]) {
         for i in range {
             let (row, diagonal) = (&self.row(i)[..i], self.row(i)[i].to_f64());

@@ -5,41 +5,43 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::share::column_squares;
 use crate::{
     Result,
     linalg::{Matrix, axpy, axpy_four, dot, dots},
 };
 
-/// With fewer rows columns are kept one after another, and no basis is shared: finding one costs more than it saves.
-pub(super) const FEW_ROWS: usize = 512;
+/// With fewer rows than this, columns are kept one after another, and no basis is shared: finding one costs more than it saves. It decides how
+/// numbers are laid out, and with that the last digit of every sum, so that it is not to be tuned at run time.
+pub(crate) const FEW_ROWS: usize = 512;
 
-/// B, and what sums read of it.
+/// The columns B of a basis, and copies of them in other layouts that sums read, made when first asked for.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct Basis {
     numbers: Arc<Numbers>,
-    /// Rows of the numbers count so many times, once where there is none.
+    /// Row scaling: B is diag(scale) times the numbers; `None` means ones.
     scale: Option<Arc<Vec<f64>>>,
-    turned: OnceLock<Vec<f32>>,
+    /// B column after column in single precision.
+    single: OnceLock<Vec<f32>>,
+    /// ‖column‖² of every column.
     squares: OnceLock<Vec<f64>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Numbers {
-    /// Has no scale.
+    /// Row after row; such a basis has no scale.
     Rows(Matrix),
-    /// A row per column of B.
+    /// Column after column: a row of this matrix is a column of B.
     Columns(Matrix),
 }
 
-impl PartialEq for Frame {
+impl PartialEq for Basis {
     fn eq(&self, other: &Self) -> bool {
         (&self.numbers, &self.scale) == (&other.numbers, &other.scale)
     }
 }
 
-impl Frame {
-    /// From a row per sample.
+impl Basis {
+    /// A basis from a matrix with a row per sample.
     pub fn new(rows: Matrix) -> Self {
         if rows.rows() < FEW_ROWS {
             Self::of(Numbers::Columns(rows.transposed()))
@@ -48,8 +50,8 @@ impl Frame {
         }
     }
 
-    /// From a row per column.
-    pub(super) fn from_columns(columns: Matrix) -> Self {
+    /// A basis from a matrix with a row per column.
+    pub(crate) fn from_columns(columns: Matrix) -> Self {
         if columns.cols() < FEW_ROWS {
             Self::of(Numbers::Columns(columns))
         } else {
@@ -58,7 +60,7 @@ impl Frame {
     }
 
     fn of(numbers: Numbers) -> Self {
-        Self { numbers: Arc::new(numbers), scale: None, turned: OnceLock::new(), squares: OnceLock::new() }
+        Self { numbers: Arc::new(numbers), scale: None, single: OnceLock::new(), squares: OnceLock::new() }
     }
 
     fn numbers(&self) -> &Matrix {
@@ -67,7 +69,7 @@ impl Frame {
         }
     }
 
-    /// n.
+    /// Number of samples, the rows of B.
     pub fn n(&self) -> usize {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.rows(),
@@ -75,7 +77,7 @@ impl Frame {
         }
     }
 
-    /// Columns.
+    /// Number of columns of B.
     pub fn cols(&self) -> usize {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.cols(),
@@ -83,13 +85,13 @@ impl Frame {
         }
     }
 
-    /// Bytes in memory, and in all.
-    pub(super) fn bytes(&self) -> [u64; 2] {
+    /// Bytes of its numbers in memory, and bytes of its numbers anywhere.
+    pub(crate) fn bytes(&self) -> [u64; 2] {
         [self.numbers().resident(), size_of_val(self.numbers().data()) as u64]
     }
 
-    /// The same with its numbers in a file that is mapped.
-    pub(super) fn to_file(&self) -> Result<Self> {
+    /// The same basis with its numbers in a mapped file.
+    pub(crate) fn to_file(&self) -> Result<Self> {
         let numbers = match &*self.numbers {
             Numbers::Rows(rows) => Numbers::Rows(rows.to_file()?),
             Numbers::Columns(columns) => Numbers::Columns(columns.to_file()?),
@@ -97,7 +99,7 @@ impl Frame {
         Ok(Self { scale: self.scale.clone(), ..Self::of(numbers) })
     }
 
-    /// v, or s∘v.
+    /// The vector s∘v for the row scaling s.
     fn scaled<'a>(&self, v: Cow<'a, [f64]>) -> Cow<'a, [f64]> {
         match &self.scale {
             None => v,
@@ -105,7 +107,7 @@ impl Frame {
         }
     }
 
-    /// Row after row.
+    /// B as a matrix with a row per sample.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match (&*self.numbers, &self.scale) {
             (Numbers::Rows(rows), _) => Cow::Borrowed(rows),
@@ -114,7 +116,7 @@ impl Frame {
         }
     }
 
-    /// Row i.
+    /// Row i of B.
     pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
         match &*self.numbers {
             Numbers::Rows(rows) => Cow::Borrowed(rows.row(i)),
@@ -125,13 +127,13 @@ impl Frame {
         }
     }
 
-    /// Does it lie column after column?
-    pub(super) fn in_columns(&self) -> bool {
+    /// Do its numbers lie column after column?
+    pub(crate) fn is_column_major(&self) -> bool {
         matches!(*self.numbers, Numbers::Columns(_))
     }
 
-    /// Column after column.
-    pub(super) fn turned(&self) -> Cow<'_, [f64]> {
+    /// The numbers of B, column after column.
+    pub(crate) fn column_major(&self) -> Cow<'_, [f64]> {
         match &*self.numbers {
             Numbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
             Numbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
@@ -141,13 +143,13 @@ impl Frame {
         }
     }
 
-    /// The same in single precision, made when first asked for.
-    pub fn turned_single(&self) -> &[f32] {
-        self.turned.get_or_init(|| self.turned().iter().map(|&x| x as f32).collect())
+    /// The numbers of B in single precision, column after column.
+    pub fn column_major_single(&self) -> &[f32] {
+        self.single.get_or_init(|| self.column_major().iter().map(|&x| x as f32).collect())
     }
 
-    /// The first columns, as many as there is room for, times a number; not where they lie row after row.
-    pub(super) fn put_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
+    /// Writes the first columns times `factor`, as many as `out` holds; false where B lies row after row, and nothing was written.
+    pub(crate) fn write_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
         match (&*self.numbers, &self.scale) {
             (Numbers::Columns(columns), None) => {
                 out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
@@ -163,15 +165,15 @@ impl Frame {
         true
     }
 
-    /// So many first columns hold all that have a square of `least` or more.
-    pub(super) fn head(&self, least: f64) -> usize {
+    /// Number of first columns among which are all with a square of `least` or more.
+    pub(crate) fn columns_down_to(&self, least: f64) -> usize {
         self.squares().iter().rposition(|s| *s >= least).map_or(0, |last| last + 1)
     }
 
     /// ‖column‖² of every column.
-    pub(super) fn squares(&self) -> &[f64] {
+    pub(crate) fn squares(&self) -> &[f64] {
         self.squares.get_or_init(|| match &*self.numbers {
-            Numbers::Rows(rows) => column_squares(rows),
+            Numbers::Rows(rows) => rows.column_squares(),
             Numbers::Columns(columns) => {
                 let square = |column: Cow<'_, [f64]>| dot(&column, &column);
                 (0..columns.rows()).map(|k| square(self.scaled(Cow::Borrowed(columns.row(k))))).collect()
@@ -179,7 +181,7 @@ impl Frame {
         })
     }
 
-    /// B w.
+    /// The product B w.
     pub fn times(&self, w: &[f64]) -> Vec<f64> {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.times(w),
@@ -196,7 +198,7 @@ impl Frame {
         }
     }
 
-    /// Bᵀ v.
+    /// The product Bᵀ v.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
         match &*self.numbers {
             Numbers::Rows(rows) => rows.transposed_times(v),
@@ -208,7 +210,7 @@ impl Frame {
         }
     }
 
-    /// The rows `index` alone.
+    /// The basis of the rows `index` alone.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
         match &*self.numbers {
@@ -220,26 +222,26 @@ impl Frame {
         }
     }
 
-    /// diag(s) B; columns stay where they are.
+    /// The basis diag(s) B. Numbers that lie column after column are shared, not copied.
     #[must_use]
     pub fn scale_rows(&self, s: &[f64]) -> Self {
         match &*self.numbers {
             Numbers::Rows(rows) => Self::of(Numbers::Rows(rows.scale_rows(s))),
             Numbers::Columns(_) => {
                 let scale = Some(Arc::new(self.scaled(Cow::Borrowed(s)).into_owned()));
-                Self { numbers: Arc::clone(&self.numbers), scale, turned: OnceLock::new(), squares: OnceLock::new() }
+                Self { numbers: Arc::clone(&self.numbers), scale, single: OnceLock::new(), squares: OnceLock::new() }
             }
         }
     }
 
-    /// B ← B / divisor.
-    pub(super) fn divide(&mut self, divisor: f64) {
+    /// Divides B by a number.
+    pub(crate) fn divide(&mut self, divisor: f64) {
         self.own().data_mut().iter_mut().for_each(|x| *x /= divisor);
     }
 
-    /// Every row less `mean`; only where there is no scale.
-    pub(super) fn subtract(&mut self, mean: &[f64]) {
-        let in_columns = self.in_columns();
+    /// Subtracts `mean` from every row of B, which must have no row scaling.
+    pub(crate) fn subtract(&mut self, mean: &[f64]) {
+        let in_columns = self.is_column_major();
         let numbers = self.own();
         if in_columns {
             mean.iter().enumerate().for_each(|(k, m)| numbers.row_mut(k).iter_mut().for_each(|x| *x -= m));
@@ -248,9 +250,9 @@ impl Frame {
         }
     }
 
-    /// The numbers, to be changed.
+    /// The numbers, to be changed: other layouts are forgotten.
     fn own(&mut self) -> &mut Matrix {
-        (self.turned, self.squares) = Default::default();
+        (self.single, self.squares) = Default::default();
         match Arc::make_mut(&mut self.numbers) {
             Numbers::Rows(m) | Numbers::Columns(m) => m,
         }

@@ -2,37 +2,44 @@
 
 use rayon::prelude::*;
 
-use super::{Factor, Frame, GramSource, panel::by_basis};
-use crate::linalg::{Matrix, axpy, dot, gemm_nt, gemm_single};
+use super::{super::GramSource, Basis, Factor, sum::by_basis};
+use crate::{
+    linalg::{Matrix, axpy, dot, gemm_nt, gemm_single},
+    tuning::tuning,
+};
 
-/// Rows that one task makes.
-const TALL: usize = 256;
+tuning! { "images"
+    /// Rows of the matrix of all images that one task computes.
+    rows_per_task: usize = 256;
+    /// Least number of terms whose coordinates one task computes.
+    terms_per_task: usize = 16;
+}
 
-/// What every term makes of one vector.
+/// The images K_t a of one vector a under every term t.
 pub struct Images<'a> {
     n: usize,
     groups: Vec<Group<'a>>,
-    /// Of terms that are matrices, or columns of their own.
+    /// The images of terms that are matrices, or whose columns lie one after another.
     dense: Vec<(usize, Vec<f64>)>,
-    /// aᵀK_t a.
+    /// aᵀ K_t a, term by term.
     forms: Vec<f64>,
 }
 
-/// The factor of a term whose coordinates tell more than its values.
+/// The factor of a term whose image is known best by its coordinates in a basis.
 fn shared(grams: &dyn GramSource, t: usize) -> Option<&Factor> {
-    grams.factor(t).filter(|f| !f.basis().in_columns())
+    grams.factor(t).filter(|f| !f.basis().is_column_major())
 }
 
 /// The terms of one basis.
 struct Group<'a> {
-    basis: &'a Frame,
+    basis: &'a Basis,
     terms: Vec<usize>,
     /// A row per term: K_t a = B · row.
     coords: Matrix,
 }
 
 impl<'a> Images<'a> {
-    /// Of a vector over all samples.
+    /// The images of a vector over all samples.
     pub fn new(grams: &'a dyn GramSource, a: &[f64]) -> Self {
         let (n, count) = (a.len(), grams.n_terms());
         let numbered: Vec<(f64, &Factor)> =
@@ -58,12 +65,12 @@ impl<'a> Images<'a> {
         Self { n, groups, dense, forms }
     }
 
-    /// aᵀK_t a of every term.
+    /// aᵀ K_t a for every term.
     pub fn forms(&self) -> &[f64] {
         &self.forms
     }
 
-    /// Σ_t x_t K_t a.
+    /// The combination Σ_t x_t K_t a.
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.n];
         let parts: Vec<Vec<f64>> = self.groups.par_iter().map(|group| group.times(x)).collect();
@@ -72,12 +79,12 @@ impl<'a> Images<'a> {
         out
     }
 
-    /// A row per sample, a column per term.
+    /// All images as a matrix with a row per sample and a column per term.
     pub fn matrix(&self) -> Matrix {
         let (n, count) = (self.n, self.forms.len());
         let mut out = Matrix::zeros(n, count);
-        out.data_mut().par_chunks_mut(TALL * count.max(1)).enumerate().for_each(|(b, rows)| {
-            let first = b * TALL;
+        out.data_mut().par_chunks_mut(TUNING.rows_per_task * count.max(1)).enumerate().for_each(|(b, rows)| {
+            let first = b * TUNING.rows_per_task;
             self.groups.iter().for_each(|group| group.put(first, count, rows));
             for (i, row) in rows.chunks_exact_mut(count).enumerate() {
                 self.dense.iter().for_each(|(t, own)| row[*t] = own[first + i]);
@@ -86,7 +93,7 @@ impl<'a> Images<'a> {
         out
     }
 
-    /// A row per term in single precision.
+    /// All images in single precision, a row per term.
     pub fn single(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.n * self.forms.len()];
         let made: Vec<Vec<f32>> = self.groups.par_iter().map(Group::single).collect();
@@ -103,19 +110,19 @@ impl<'a> Images<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// With aᵀK_t a of its terms.
+    /// The images of the terms of one basis, with their forms aᵀ K_t a.
     fn new(group: &[(f64, &'a Factor)], a: &[f64]) -> (Self, Vec<f64>) {
-        let basis: &Frame = group[0].1.basis();
-        let inside = basis.transposed_times(a);
+        let basis: &Basis = group[0].1.basis();
+        let projected = basis.transposed_times(a);
         let mut coords = Matrix::zeros(group.len(), basis.cols());
-        let rows = coords.data_mut().par_chunks_mut(basis.cols().max(1)).with_min_len(16);
+        let rows = coords.data_mut().par_chunks_mut(basis.cols().max(1)).with_min_len(TUNING.terms_per_task);
         let forms = rows.zip(group).map(|(own, (_, f))| match f.coords() {
             None => {
-                own.copy_from_slice(&inside);
-                dot(&inside, &inside)
+                own.copy_from_slice(&projected);
+                dot(&projected, &projected)
             }
             Some(c) => {
-                let w = c.times(&inside);
+                let w = c.times(&projected);
                 c.add_transposed(&w, own);
                 dot(&w, &w)
             }
@@ -129,7 +136,7 @@ impl<'a> Group<'a> {
         self.basis.times(&self.coords.transposed_times(&own))
     }
 
-    /// Fills its columns in some rows, from the one numbered `first`.
+    /// Writes the columns of its terms in some rows of the matrix, from row `first` on.
     fn put(&self, first: usize, count: usize, rows: &mut [f64]) {
         let (depth, width, height) = (self.basis.cols(), self.terms.len(), rows.len() / count);
         let mut block = vec![0.0; height * width];
@@ -147,7 +154,7 @@ impl<'a> Group<'a> {
         gemm_single(
             (self.terms.len(), depth, n),
             (&coords, depth, 1),
-            (self.basis.turned_single(), n, 1),
+            (self.basis.column_major_single(), n, 1),
             (&mut out, n),
         );
         out

@@ -82,7 +82,6 @@ impl Prepared {
         warnings.extend(imputed_views(&scaled, spec.missing));
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
-        let budget = budget.less(scaled.rows().bytes());
         warnings.extend_from_slice(grams.notes());
         let texts = raw.rows().sequences().len();
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
@@ -160,13 +159,14 @@ impl Prepared {
 
     /// The memory left for combined kernels, in bytes.
     pub(crate) fn room(&self) -> Budget {
-        Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) }
+        let table = self.table.as_ref().map_or(0, Rows::bytes);
+        self.budget.less(table).less(self.grams.bytes())
     }
 
     /// Says how kernel terms are built, within the memory that is left.
     pub(crate) fn options_left(&self, spec: &TrainSpec) -> BuildOptions {
         let (mut options, _) = options(spec);
-        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
+        options.budget = self.room();
         options
     }
 

@@ -1,6 +1,6 @@
 //! What a bank of kernels looks like, as JSON.
 
-use mercer::{linalg::threads, methods};
+use mercer::{linalg::threads, train};
 use pyo3::prelude::*;
 
 use crate::{

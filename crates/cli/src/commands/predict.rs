@@ -7,6 +7,7 @@ use mercer::{
     data::Target,
     linalg::{Matrix, threads},
     model::Task,
+    request::LossName,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
 
 fn probabilities(model: &Model, decision: &Matrix) -> Result<Matrix> {
     model.probabilities(decision).ok_or_else(|| {
-        let loss = model.spec.get("loss").and_then(Value::as_str).unwrap_or("unknown");
+        let loss = model.request.loss.map_or("unknown", LossName::as_str);
         Error::data(
             "model",
             format!("was fitted with the loss {loss}, which has no probabilities"),

@@ -223,6 +223,16 @@ impl TrainSpec {
         self
     }
 
+    /// The request without what a comparison asks of all methods and the best single kernel has no use for: it weighs no kernels, so
+    /// that none can share a weight or be dearer.
+    #[must_use]
+    pub(crate) fn as_contender(mut self) -> Self {
+        if let MethodSpec::Single(_) = self.method {
+            (self.group_by, self.penalties) = (GroupBy::None, None);
+        }
+        self
+    }
+
     /// The request with C in numbers, for so many training rows.
     pub(crate) fn priced(&self, rows: usize) -> Self {
         let c = match (self.choose.scale, self.normalize) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GroupBy, LossName, TrainSpec, optional_number_or_inf};
+use super::{GroupBy, LossName, Slot, TrainSpec, optional_number_or_inf};
 use crate::{Error, Result, weights::LpBall};
 
 /// Parameters of `vcmkl`.
@@ -109,6 +109,24 @@ pub enum Objective {
 }
 
 impl VcmklSpec {
+    /// Names of the parameters and where they lie.
+    pub(super) fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        let Self { n_rules, nu, gamma, cost_ratio, solver, objective, consensus, p, n_init, folds, seed } = self;
+        vec![
+            ("n_rules", Slot::Rules(n_rules)),
+            ("nu", Slot::Rewards(nu)),
+            ("gamma", Slot::OptionalNumber(gamma)),
+            ("cost_ratio", Slot::Number(cost_ratio)),
+            ("solver", Slot::RuleSolver(solver)),
+            ("objective", Slot::Objective(objective)),
+            ("consensus", Slot::OptionalText(consensus)),
+            ("p", Slot::OptionalExponent(p)),
+            ("n_init", Slot::Count(n_init)),
+            ("folds", Slot::Count(folds)),
+            ("seed", Slot::Seed(seed)),
+        ]
+    }
+
     /// Refuses what makes no sense, naming it.
     pub(super) fn check(&self, spec: &TrainSpec) -> Result<()> {
         let refuse =

@@ -7,12 +7,11 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Watch, compare::in_parallel};
+use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Study, compare::in_parallel};
 use crate::{
     Result,
-    data::Target,
     metrics::mean_interval,
-    prepare::{Fold, Source},
+    prepare::Fold,
     request::TrainSpec,
     train::{best_of, prices},
 };
@@ -67,18 +66,9 @@ struct Unit {
 /// What a split has to say of every setting: its score, and whether the fit was a constant.
 type Found = Vec<Option<(f64, bool)>>;
 
-/// Scores every setting of the contender. `None` where the watch stopped it; finished units are in the journal.
-#[allow(clippy::too_many_arguments)] // each is a thing of its own
-pub fn tune(
-    source: Source<'_>,
-    target: &Target,
-    weight: Option<&[f64]>,
-    groups: Option<&[usize]>,
-    contender: &Contender,
-    protocol: &Protocol,
-    journal: &Journal,
-    watch: &dyn Watch,
-) -> Result<Option<Tuning>> {
+/// See [`Study::tune`].
+pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -> Result<Option<Tuning>> {
+    let Study { source, target, weight, groups, protocol, watch } = study;
     protocol.check(target)?;
     let mut grid = contender.grid.clone();
     if !grid.has("C") {

@@ -295,7 +295,7 @@ mod tests {
                 standardizer: None,
                 kernels: (0..3).map(kernel).collect(),
             },
-            spec: json!({ "method": { "name": "gmkl", "v": 0.5, "p": 2.0 }, "kernels": "linear on each", "c": 1.0 }),
+            request: mercer::TrainSpec { kernels: "linear on each".into(), ..mercer::TrainSpec::default() },
             machines: weights.iter().map(machine).collect(),
             shared: None,
             rules: None,
@@ -314,7 +314,7 @@ mod tests {
     fn text_lists_weights_certificate_and_warnings() {
         let text = text(&model(&["no", "yes"], &[[0.25, 0.0, 0.75]]), false);
         for part in [
-            "method     gmkl p=2 v=0.5",
+            "method     gmkl p=2 solver=auto v=0.5",
             "predicts   classes no, yes",
             "kernels    2 of 3 selected, 2 carry 99 % of the weight; bank: linear on each",
             "storage    low-rank (budget 3.00 GiB)",

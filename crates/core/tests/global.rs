@@ -158,7 +158,7 @@ fn p_infinite_is_uniform_at_m_times_the_price() {
         assert!(near(a.data(), b.data(), 1e-3), "{loss:?}");
         // Model files have no infinity of their own.
         let back = Model::from_bytes(&sum.to_bytes().unwrap()).unwrap();
-        assert_eq!(serde_json::from_value::<Spec>(back.spec).unwrap().method, lp(f64::INFINITY, Solver::Auto));
+        assert_eq!(back.request.method, lp(f64::INFINITY, Solver::Auto));
     }
 }
 

@@ -21,7 +21,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     let inputs: Vec<&Path> = [args.model.as_path(), &args.data].into_iter().chain(grams).collect();
     output::check(&[("--output", args.output.as_deref())], &inputs)?;
     let model = Model::load(&args.model)?;
-    let data = super::features(&super::read(&args.data, args.new.rows, &args.new.gram)?, &model)?;
+    let data = super::features(&super::load::read(&args.data, args.new.rows, &args.new.gram, None)?, &model)?;
     let decision = threads::install(args.run.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
     let mut extras: Vec<Extra> = Vec::new();

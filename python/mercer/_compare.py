@@ -90,6 +90,8 @@ def compare(
     metric : str or None, default=None
         accuracy, balanced_accuracy, auc, mcc, f1, macro_f1, micro_f1, log_loss, "cost(c1, c2)", rmse, mae, r2, nmse;
         None is accuracy or rmse.
+    sample_weight : array (n,), optional
+        Factors on C; a row of weight zero is as good as absent.
     normalize : {"auto", "multiplicative", "trace", "spherical", "center", None}, default="auto"
         "auto" is what each method has by default: "trace" for smkl, "multiplicative" for the others.
     standardize : bool, default=True

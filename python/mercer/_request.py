@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mercer import _params
@@ -75,6 +75,6 @@ def request(
     return told
 
 
-def class_weight(value: Any, classes: Sequence[Any]) -> dict[str, Any]:
+def class_weight(value: Any, classes: Iterable[Any]) -> dict[str, Any]:
     """What the request says of classes, once they are known."""
     return {"class_weight": _params.class_weights(value, list(classes))}

@@ -65,7 +65,7 @@ def test_every_field_and_every_parameter_of_a_method_is_one_of_its_estimator(nam
     here = {"seed": "random_state"}
     assert {here.get(option, option) for option in own} <= params.keys()
     assert estimator._method().keys() - {"name", "evenness"} == own - {"evenness"}
-    assert AROUND <= params.keys()
+    assert params.keys() >= AROUND
 
 
 def test_every_field_is_one_of_compare_and_of_diagnose():
@@ -99,9 +99,8 @@ def test_comparisons_ask_for_the_same_as_fits(binary):
     grouped = mercer.compare(X, y, ["gmkl"], group_by="scope", **asked)
     weights = grouped.weights()
     assert not plain.weights().equals(weights)
-    scopes = weights[weights["method"] == "gmkl"].assign(scope=lambda w: w["kernel"].str.split(" on ").str[1])
-    zero = scopes.assign(zero=scopes["share"] == 0).groupby(["split", "scope"])["zero"] if "split" in scopes else None
-    assert zero is None or zero.nunique().max() == 1
+    own = weights[weights["method"] == "gmkl"]
+    assert (own["frequency"].groupby(own["kernel"].str.split(" on ").str[1]).nunique() == 1).all()
     for options in (
         {"fit_intercept": False},
         {"approx": "nystrom(5)"},
@@ -125,7 +124,7 @@ def test_several_classes_are_compared_as_they_are_fitted():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
     X[:, 0] += y
-    asked = {"kernels": "rbf(1), linear", "grid": "C=1", "repeats": 1, "tol": 1e-1}
+    asked = {"kernels": "rbf(1), linear", "grid": "C=1", "repeats": 1}
     plain, pairs, shared = (
         mercer.compare(X, y, ["gmkl"], **asked, **options)
         for options in ({}, {"multi_class": "ovo"}, {"shared_weights": True})

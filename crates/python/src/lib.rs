@@ -52,7 +52,8 @@ fn methods() -> PyResult<String> {
 /// Names of all that a request can ask for.
 #[pyfunction]
 fn request_fields() -> PyResult<Vec<String>> {
-    let fields = serde_json::to_value(mercer::TrainSpec::default()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let fields =
+        serde_json::to_value(mercer::TrainSpec::default()).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(fields.as_object().map_or_else(Vec::new, |fields| fields.keys().cloned().collect()))
 }
 

@@ -116,7 +116,7 @@ impl Plan {
                 ("file", Some(self.args.data.display().to_string())),
                 ("rows", Some(data.len().to_string())),
                 ("columns", Some(data.columns().len().to_string())),
-                ("target", Some(key.to_string())),
+                ("target", Some(key.clone())),
                 ("kernels as", report::approximation(model)),
             ]
             .into_iter()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mercer::{
-    Result, TrainSpec,
+    Error, Result, TrainSpec,
     kernels::language,
     linalg::threads,
     prepare::Prepared,
@@ -84,6 +84,9 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
             output::print(&words(&found, args.all))?;
         }
         return Ok(Exit::Done);
+    }
+    if let Some(target) = &args.rows.target {
+        return Err(Error::param("target", "given with the data whose column it is", target));
     }
     match &args.check {
         Some(text) => {

@@ -270,6 +270,9 @@ impl Serialize for MethodInfo {
 impl MethodSpec {
     /// The method of that name with its default parameters: every name of the catalogue, and `l1`, `l2` for [`MethodSpec::Lp`].
     pub fn named(name: &str) -> Result<Self> {
+        if let Some((_, p)) = NORMS.iter().find(|(known, _)| *known == name) {
+            return Ok(Self::Lp(Lp { p: *p, ..Lp::default() }));
+        }
         Ok(match name {
             "uniform" => Self::Uniform {},
             "gmkl" => Self::Gmkl(Gmkl::default()),
@@ -284,13 +287,10 @@ impl MethodSpec {
             "glmkl" => Self::Glmkl(Glmkl::default()),
             "gsmkl" => Self::Gsmkl(Gsmkl::default()),
             "vcmkl" => Self::Vcmkl(VcmklSpec::default()),
-            other => match NORMS.iter().find(|(name, _)| *name == other) {
-                Some((_, p)) => Self::Lp(Lp { p: *p, ..Lp::default() }),
-                None => {
-                    let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(NORMS.map(|(name, _)| name)).collect();
-                    return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));
-                }
-            },
+            other => {
+                let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(NORMS.map(|(name, _)| name)).collect();
+                return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));
+            }
         })
     }
 

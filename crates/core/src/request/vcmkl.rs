@@ -9,7 +9,7 @@ use crate::{Error, Result, weights::LpBall};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VcmklSpec {
-    /// Rules per machine.
+    /// Number of rules per machine.
     pub n_rules: RuleCount,
     /// Rewards ν of the margins; `None` is the fixed-margin form.
     pub nu: Option<Nu>,
@@ -27,11 +27,11 @@ pub struct VcmklSpec {
     /// `None`: kernels of a rule as below. A number: every rule has the whole bank and learns its weights under ‖θ_m‖_p ≤ 1.
     #[serde(with = "optional_number_or_inf")]
     pub p: Option<f64>,
-    /// Starts of `ccp`.
+    /// Number of starts of the solver `ccp`.
     pub n_init: usize,
-    /// Folds that choose the number of rules.
+    /// Number of folds of the cross-validation that chooses the number of rules.
     pub folds: usize,
-    /// Of starts, folds and samples drawn.
+    /// Seed that draws starts, folds and samples.
     pub seed: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for VcmklSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RuleCount {
-    /// So many.
+    /// This number of rules.
     Fixed(usize),
     /// One more as long as cross-validation gains by it.
     Chosen(Auto),
@@ -75,13 +75,13 @@ pub enum Auto {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Nu {
-    /// The same for every rule.
+    /// One number that every rule has.
     All(f64),
-    /// One per rule.
+    /// A number for each rule.
     Each(Vec<f64>),
 }
 
-/// Roads to rules.
+/// Solvers that find rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleSolver {

@@ -55,9 +55,9 @@ pub struct Run {
     pub gap: Option<f64>,
     /// How the fit ended.
     pub status: Status,
-    /// Of the fit that is reported, kernel terms not counted.
+    /// Wall seconds of the fit that is reported, kernel terms not counted.
     pub seconds: f64,
-    /// Of choosing the parameters.
+    /// Wall seconds of choosing the parameters.
     pub search_seconds: f64,
     /// What the training part chose.
     pub chosen: Vec<(String, String)>,

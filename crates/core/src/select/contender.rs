@@ -38,7 +38,7 @@ impl Contender {
             // `l1` and `l2` have said their p.
             None => Grid::parse(&MethodInfo::named(name).map(MethodInfo::grid).unwrap_or_default(), &method)?,
         };
-        let spec = TrainSpec { method, ..base.clone() }.as_contender();
+        let spec = TrainSpec { method, ..base.clone() }.for_contender();
         let grid = grid.or(&common.clone());
         grid.specs(&spec)?;
         let label = text.split_whitespace().collect::<String>();
@@ -92,7 +92,7 @@ pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) 
 /// Can the method do what the request asks of every method? One that some method cannot do leaves it out of `all`; one that none can is
 /// refused where the first is made.
 fn serves(name: &str, base: &TrainSpec) -> bool {
-    let with = |name: &str| MethodSpec::named(name).map(|method| TrainSpec { method, ..base.clone() }.as_contender());
+    let with = |name: &str| MethodSpec::named(name).map(|method| TrainSpec { method, ..base.clone() }.for_contender());
     with(name).is_ok_and(|spec| spec.check().is_ok()) || with("uniform").is_ok_and(|spec| spec.check().is_err())
 }
 

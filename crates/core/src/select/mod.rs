@@ -50,7 +50,7 @@ pub trait Watch: Sync {
 /// Runs of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ahead {
-    /// Of the method.
+    /// Label of the method.
     pub name: String,
     /// How many there are in all.
     pub total: usize,

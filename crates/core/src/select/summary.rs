@@ -28,7 +28,7 @@ const POINTS: usize = 400;
 /// One method in the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Its label.
+    /// Label of the method.
     pub method: String,
     /// Splits with a score.
     pub runs: usize,
@@ -40,7 +40,7 @@ pub struct Line {
     pub interval: Option<(f64, f64)>,
     /// Mean number of kernels with a weight.
     pub selected: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the number of kernels with a weight.
     pub selected_sd: f64,
     /// Mean number of kernels that together carry 99 % of the weight.
     #[serde(default)]
@@ -70,11 +70,11 @@ pub struct Line {
 /// Alignments of the kernels that weigh most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aligned {
-    /// Names.
+    /// Names of the kernels.
     pub kernels: Vec<String>,
-    /// With the target.
+    /// Alignment of each kernel with the target.
     pub target: Vec<f64>,
-    /// With each other.
+    /// Alignment of every two kernels.
     pub between: Vec<Vec<f64>>,
 }
 
@@ -89,9 +89,9 @@ pub struct Comparison {
     pub protocol: Vec<(String, String)>,
     /// Classes, where there are any.
     pub classes: Option<Vec<String>>,
-    /// Splits.
+    /// Number of splits.
     pub splits: usize,
-    /// The table.
+    /// One line per method, in the order they were named.
     pub lines: Vec<Line>,
     /// p of the corrected test between every two methods, in the order of the table.
     pub between: Vec<Vec<Option<f64>>>,

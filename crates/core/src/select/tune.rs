@@ -16,18 +16,18 @@ use crate::{
     train::{best_of, prices},
 };
 
-/// One setting.
+/// One setting with its scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Parameters as users write them.
     pub parameters: Vec<(String, String)>,
     /// The metric on each split; `None` where the setting was given up before.
     pub scores: Vec<Option<f64>>,
-    /// Their mean.
+    /// Mean of the scores.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the scores.
     pub sd: f64,
-    /// 95 % bootstrap interval of the mean.
+    /// The 95 % bootstrap interval of the mean.
     pub interval: Option<(f64, f64)>,
     /// Splits on which the fit was a constant on its training rows.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct Tuning {
     pub best: usize,
     /// The whole request of the best.
     pub spec: TrainSpec,
-    /// Of all fits, each counted for itself.
+    /// Wall seconds of all fits, each counted for itself.
     pub seconds: f64,
 }
 

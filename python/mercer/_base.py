@@ -21,10 +21,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import _input, _mercer, _params
+from mercer import _input, _mercer, _params, _request
 from mercer._gram import computed
 from mercer._input import Answers
-from mercer.kernels import Kernel, Precomputed, to_parts, to_text
+from mercer.kernels import Kernel, Precomputed, to_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,7 @@ class MKLBase(BaseEstimator):
     verbose: int = 0
     memory: int | str | None = None
     approx: str | None = None
+    storage: str = "auto"
     max_time: float | None = None
     callback: Callable[[dict[str, Any]], Any] | None = None
     on_interrupt: str = "raise"
@@ -134,28 +135,9 @@ class MKLBase(BaseEstimator):
 
     def _request(self) -> dict[str, Any]:
         """The core's `TrainSpec`, less what depends on y."""
-        normalize = _params.choice("normalize", self.normalize, _params.NORMALIZATIONS)
-        price, chosen = _params.price(self.C)
-        return {
-            "method": self._method(),
-            "kernels": "precomputed" if to_parts(self.kernels) else to_text(self.kernels),
-            "normalize": normalize or "none",
-            "standardize": _params.flag("standardize", self.standardize),
-            "fit_intercept": _params.flag("fit_intercept", self.fit_intercept),
-            "group_by": _params.choice("group_by", self.group_by, ("scope", None)) or "none",
-            "penalties": _params.numbers("penalties", self.penalties),
-            "c": price,
-            "choose": chosen | {"v": self._chooses_v(), "seed": _params.seed(self.random_state)},
-            "preprocess": _params.text("preprocess", self.preprocess),
-            "missing": _params.choice("missing", self.missing, ("zero", "mean", None)) or "refuse",
-            "indefinite": _params.choice("indefinite", self.indefinite, ("shift", "clip", "flip", None)) or "refuse",
-            "loss": _params.choice("loss", self.loss, self._losses),
-            "tol": _params.number("tol", self.tol),
-            "max_iter": _params.count("max_iter", self.max_iter),
-            "memory": _params.memory_bytes(self.memory),
-            "approx": _params.approximation(self.approx),
-            "approx_seed": _params.seed(self.random_state),
-        }
+        method = self._method()
+        params = {name: getattr(self, name) for name in self._get_param_names()}
+        return {"method": method} | _request.request(params, losses=self._losses, chooses_v=self._chooses_v())
 
     def _watch(self) -> Callable[[dict[str, Any]], Any] | None:
         """What is called after every iteration; `True` from it ends the fit."""
@@ -262,7 +244,7 @@ def _gives_probabilities(estimator: Any) -> bool:
 class MKLClassifier(ClassifierMixin, MKLBase):
     """Classes: two make one machine, K > 2 one per class or one per pair."""
 
-    _losses = ("hinge", "squared_hinge", "logistic", "squared")
+    _losses = _request.LOSSES_OF_CLASSES
 
     loss: str = "hinge"
     multi_class: str = "ovr"
@@ -285,12 +267,6 @@ class MKLClassifier(ClassifierMixin, MKLBase):
         self._fit(X, y, sample_weight, numeric=False)
         return self
 
-    def _request(self) -> dict[str, Any]:
-        return super()._request() | {
-            "multi_class": _params.choice("multi_class", self.multi_class, ("ovr", "ovo")),
-            "shared_weights": _params.flag("shared_weights", self.shared_weights),
-        }
-
     def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[Answers, dict[str, Any]]:
         check_classification_targets(y)
         classes = np.unique(y if weight is None else y[weight > 0])
@@ -299,8 +275,7 @@ class MKLClassifier(ClassifierMixin, MKLBase):
         # A label left out of `classes` has weight zero, so that its code does not matter.
         codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
         self.classes_ = classes
-        factors = _params.class_weights(self.class_weight, list(classes))
-        return Answers.classes(codes, classes), {"class_weight": factors}
+        return Answers.classes(codes, classes), _request.class_weight(self.class_weight, classes)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n,) for two classes, positive for ``classes_[1]``; else (n, K), largest where predicted.
@@ -339,7 +314,7 @@ class MKLClassifier(ClassifierMixin, MKLBase):
 class MKLRegressor(RegressorMixin, MKLBase):
     """Values: one machine."""
 
-    _losses = ("epsilon_insensitive", "squared")
+    _losses = _request.LOSSES_OF_VALUES
 
     loss: str = "epsilon_insensitive"
     epsilon: float | None = None
@@ -362,8 +337,7 @@ class MKLRegressor(RegressorMixin, MKLBase):
         return self
 
     def _target(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[Answers, dict[str, Any]]:
-        epsilon = None if self.epsilon is None else _params.number("epsilon", self.epsilon)
-        return Answers.numbers(y), {"epsilon": epsilon, "scale_target": _params.flag("scale_target", self.scale_target)}
+        return Answers.numbers(y), {}
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from mercer import _admit, _input, _mercer, _params
+from mercer import _admit, _input, _mercer, _params, _request
 from mercer._gram import computed
-from mercer.kernels import Precomputed, to_parts, to_text
+from mercer.kernels import Precomputed, to_parts
 
 if TYPE_CHECKING:
     from mercer._frame import ComparisonFrame
@@ -37,9 +37,18 @@ def compare(
     sample_weight: Any = None,
     normalize: str | None = "auto",
     standardize: bool = True,
+    preprocess: str | None = None,
+    missing: str | None = None,
+    indefinite: str | None = None,
     loss: str | None = None,
     epsilon: float | None = None,
     scale_target: bool = True,
+    class_weight: str | dict[Any, float] | None = None,
+    multi_class: str = "ovr",
+    shared_weights: bool = False,
+    fit_intercept: bool = True,
+    group_by: str | None = None,
+    penalties: Sequence[float] | None = None,
     tol: float = 1e-3,
     max_iter: int = 500,
     search_tol: float = 1e-2,
@@ -48,6 +57,10 @@ def compare(
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    memory: int | str | None = None,
+    approx: str | None = None,
+    storage: str = "auto",
+    max_time: float | None = None,
 ) -> ComparisonFrame:
     """Compares methods over repeated splits, every method choosing its parameters inside the training part.
 
@@ -77,10 +90,41 @@ def compare(
     metric : str or None, default=None
         accuracy, balanced_accuracy, auc, mcc, f1, macro_f1, micro_f1, log_loss, "cost(c1, c2)", rmse, mae, r2, nmse;
         None is accuracy or rmse.
+    sample_weight : array (n,), optional
+        Factors on C; a row of weight zero is as good as absent.
     normalize : {"auto", "multiplicative", "trace", "spherical", "center", None}, default="auto"
         "auto" is what each method has by default: "trace" for smkl, "multiplicative" for the others.
+    standardize : bool, default=True
+        Bring numeric columns to mean 0 and deviation 1, by the rows of each training part.
+    preprocess : str or None, default=None
+        Steps on ordered columns such as spectra: ``"average(5), snv"``.
+    missing : {"zero", "mean", None}, default=None
+        Rows that have nothing in a view: their kernel values are imputed in feature space. None refuses them.
+    indefinite : {"shift", "clip", "flip", None}, default=None
+        What becomes of ready-made kernels with negative eigenvalues. None refuses them.
+    loss : str or None, default=None
+        "hinge", "squared_hinge", "logistic", "squared" for classes, "epsilon_insensitive", "squared" for values; None is the first.
+    epsilon : float or None, default=None
+        Half-width of the tube of "epsilon_insensitive" in the units of y; None is a tenth of the standard deviation of y.
     scale_target : bool, default=True
         Values to predict are brought to deviation 1 on the training rows before they are fitted.
+    class_weight : None, "balanced" or dict, default=None
+        Factors on C per class label.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        More than two classes: a machine for each against the rest, or for each pair.
+    shared_weights : bool, default=False
+        One weight vector for all machines, minimising the sum of their objectives; else each machine has its own.
+    fit_intercept : bool, default=True
+        Is there a constant term?
+    group_by : {"scope", None}, default=None
+        "scope": kernels on the same columns share one weight. Like `penalties` this is for methods that weigh kernels: "all" leaves
+        out the others, and the best single kernel takes part without.
+    penalties : list of float or None, default=None
+        One positive number per kernel; a kernel with a larger number is dearer.
+    tol : float, default=1e-3
+        Relative duality gap of the fits that are reported.
+    max_iter : int, default=500
+        Outer iterations at most.
     search_tol : float, default=1e-2
         Tolerance of fits that only rank settings.
     abandon : float or None, default=None
@@ -88,9 +132,20 @@ def compare(
     journal : path, optional
         Finished runs are kept there, and an interrupted comparison goes on from them.
     random_state : int, RandomState or None, default=None
-        Of splits and folds; None is 0.
+        Of splits and folds, and of the landmarks or frequencies of `approx`; None is 0.
+    n_jobs : int or None, default=None
+        Threads; None is one per core, and a single one inside joblib's workers. The result does not depend on it.
     verbose : int, default=0
         A line per finished run on standard error.
+    memory : int, str or None, default=None
+        Memory budget for the kernel matrices of one fit in bytes, or a text such as "4G"; None is half the machine's memory.
+    approx : str or None, default=None
+        What stands in for every kernel, at a fixed rank: "nystrom(r)" or "rff(r)".
+    storage : {"auto", "dense", "dense-f32", "low-rank"}, default="auto"
+        How kernel matrices are stored.
+    max_time : float or None, default=None
+        Seconds after which the comparison ends with a `TimeoutError`. Finished runs are in `journal`, if one is named, and the same
+        call goes on from them.
 
     Returns
     -------
@@ -105,6 +160,7 @@ def compare(
     parts = to_parts(kernels)
     ready = isinstance(kernels, Precomputed) or (isinstance(kernels, str) and kernels == "precomputed")
     y = np.asarray(y)
+    classes: Any = ()
     if type_of_target(y) == "continuous":
         answers = _input.Answers.numbers(y)
     else:
@@ -119,24 +175,37 @@ def compare(
     else:
         splitting = {"kind": "random", "train": _params.number("train", train), "repeats": repeats}
     scaling = _params.choice("normalize", normalize, ("auto", *_params.NORMALIZATIONS))
-    losses = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared", None)
+    asked = {
+        "kernels": "auto" if ready or parts else kernels,
+        "normalize": "multiplicative" if scaling == "auto" else scaling,
+        "standardize": standardize,
+        "preprocess": preprocess,
+        "missing": missing,
+        "indefinite": indefinite,
+        "loss": loss,
+        "epsilon": epsilon,
+        "scale_target": scale_target,
+        "multi_class": multi_class,
+        "shared_weights": shared_weights,
+        "fit_intercept": fit_intercept,
+        "group_by": group_by,
+        "penalties": penalties,
+        "tol": tol,
+        "max_iter": max_iter,
+        "memory": memory,
+        "approx": approx,
+        "storage": storage,
+    }
+    seed = _params.seed(random_state)
+    spec = _request.request(asked) | _request.class_weight(class_weight, classes) | {"approx_seed": seed}
     request: dict[str, Any] = {
-        "spec": {
-            "kernels": "auto" if ready or parts else to_text(kernels),
-            "normalize": "multiplicative" if scaling == "auto" else scaling or "none",
-            "standardize": _params.flag("standardize", standardize),
-            "loss": _params.choice("loss", loss, losses),
-            "epsilon": None if epsilon is None else _params.number("epsilon", epsilon),
-            "scale_target": _params.flag("scale_target", scale_target),
-            "tol": _params.number("tol", tol),
-            "max_iter": _params.count("max_iter", max_iter),
-        },
+        "spec": spec,
         "own_scaling": scaling == "auto",
         "methods": methods if isinstance(methods, str) else ", ".join(methods),
         "grid": grid,
         "splitting": splitting,
         "metric": metric,
-        "seed": _params.seed(random_state),
+        "seed": seed,
         "folds": _params.count("inner_folds", inner_folds),
         "search_tol": _params.number("search_tol", search_tol),
         "abandon": None if abandon is None else _params.number("abandon", abandon),
@@ -149,6 +218,7 @@ def compare(
         "sample_weight": weight,
         "n_threads": _params.n_threads(n_jobs),
         "callback": _progress() if verbose else None,
+        "max_time": _params.seconds("max_time", max_time),
     }
     rows: Any
     if ready or parts:

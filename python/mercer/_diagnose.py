@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from mercer import _admit, _input, _mercer, _params
+from mercer import _admit, _input, _mercer, _params, _request
 from mercer._gram import computed
-from mercer.kernels import Precomputed, to_parts, to_text
+from mercer.kernels import Precomputed, to_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +53,13 @@ def diagnose(
     *,
     normalize: str | None = "multiplicative",
     standardize: bool = True,
+    preprocess: str | None = None,
+    missing: str | None = None,
+    indefinite: str | None = None,
+    memory: int | str | None = None,
+    approx: str | None = None,
+    storage: str = "auto",
+    random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Diagnosis:
     """How each kernel aligns with y and with the others, its trace, effective rank and conditioning.
@@ -67,18 +74,26 @@ def diagnose(
         How kernels are scaled; alignment and effective rank do not depend on the scale.
     standardize : bool, default=True
         Bring numeric columns to mean 0 and deviation 1, as a fit does.
+    preprocess, missing, indefinite, memory, approx, storage, random_state
+        As for `GMKLClassifier`: what a fit does with columns, views and matrices before it learns, and how kernels are stored.
     n_jobs : int or None, default=None
         Threads; None is one per core.
     """
     parts = to_parts(kernels)
     ready = isinstance(kernels, Precomputed) or (isinstance(kernels, str) and kernels == "precomputed")
-    spec = json.dumps(
-        {
-            "kernels": "auto" if ready or parts else to_text(kernels),
-            "normalize": _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none",
-            "standardize": _params.flag("standardize", standardize),
-        }
-    )
+    asked = {
+        "kernels": "auto" if ready or parts else kernels,
+        "normalize": normalize,
+        "standardize": standardize,
+        "preprocess": preprocess,
+        "missing": missing,
+        "indefinite": indefinite,
+        "memory": memory,
+        "approx": approx,
+        "storage": storage,
+        "random_state": random_state,
+    }
+    spec = json.dumps(_request.request(asked))
     y = np.asarray(y)
     names = None
     if type_of_target(y) == "continuous":

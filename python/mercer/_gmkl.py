@@ -101,6 +101,8 @@ class GMKLClassifier(_GMKL, MKLClassifier):
         What stands in for every kernel, at a fixed rank: "nystrom(r)" with r landmark rows drawn at random (any kernel), or
         "rff(r)" with r random Fourier features (`rbf`, `laplace`; others only where r exact features suffice). The fit is
         certified for these kernels, new rows are mapped alike, and `approximation_error_` tells how far off they are.
+    storage : {"auto", "dense", "dense-f32", "low-rank"}, default="auto"
+        How kernel matrices are stored: "auto" takes what is cheapest and fits into `memory`, kernel by kernel.
     max_time : float or None, default=None
         Seconds after which the fit ends with its best model so far, after the iteration it is in; `status_` is then "stopped".
         They count from the start of the native fit, the search for C or v and the building of kernels included.

@@ -107,6 +107,7 @@ _VALUES: dict[str, dict[Any, Any]] = {
     "preprocess": {"": None},
     "approx": {"none": None},
     "objective": {"as_printed": "as-printed"},
+    "storage": {"dense_f32": "dense-f32", "low_rank": "low-rank"},
 }
 #: A null is a default of ours, unless None is a value users can give.
 _OPTIONAL = (
@@ -120,7 +121,7 @@ def parameters(spec: dict[str, Any]) -> dict[str, Any]:
     told = {key: value for key, value in (spec | spec["method"]).items() if value is not None or key in _OPTIONAL}
     choose = spec.get("choose", {})
     told |= {key: "auto" for key in ("c", "v") if choose.get(key)} | ({"c": "scale"} if choose.get("scale") else {})
-    left_out = {"name", "method", "storage", "choose"} | ({"approx_seed"} if told.get("approx") == "none" else set())
+    left_out = {"name", "method", "choose"} | ({"approx_seed"} if told.get("approx") == "none" else set())
     plain = {key: value for key, value in told.items() if key not in left_out}
     return {
         _WORDS.get(key, key): _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value

@@ -8,7 +8,7 @@ use mercer::{
     localize::Placement,
     model::{Certificate, Input, Localized, Task},
     report::{self, MethodRow, WeightPanel, significant, table},
-    request::Scheme,
+    request::{LossName, MethodSpec, Scheme, Value as Setting},
 };
 use serde_json::{Value, json};
 
@@ -17,28 +17,24 @@ const SHOWN: usize = 20;
 
 /// The method with its parameters, as the model recorded them: `gmkl v=0.5 p=2 solver=level`.
 pub fn method(model: &Model) -> String {
-    let Some(Value::Object(method)) = model.spec.get("method") else { return "unknown method".into() };
-    let name = method.get("name").and_then(Value::as_str).unwrap_or("unknown method");
-    let plain = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), |x| x.to_string()),
-        other => other.to_string(),
-    };
-    let parameters = method
-        .iter()
-        .filter(|(key, value)| *key != "name" && !value.is_null())
-        .map(|(k, v)| format!(" {k}={}", plain(v)));
-    std::iter::once(name.to_string()).chain(parameters).collect()
+    let method = &model.request.method;
+    // Hard regions are told by `evenness=hard`.
+    let name = if let MethodSpec::Clmkl(_) = method { "clmkl" } else { method.name() };
+    let mut parameters = method.parameters();
+    parameters.retain(|(_, value)| *value != Setting::None);
+    parameters.sort_by_key(|(name, _)| *name);
+    let told = parameters.into_iter().map(|(name, value)| format!(" {name}={value}"));
+    std::iter::once(name.to_string()).chain(told).collect()
 }
 
 /// Which settings cross-validation found, and whether C follows from the scale of the kernels.
 fn chosen(model: &Model) -> &'static str {
-    let found = |key: &str| model.spec["choose"][key] == true;
-    match (found("c"), found("v")) {
+    let choose = model.request.choose;
+    match (choose.c, choose.v) {
         (true, true) => " (like v by cross-validation)",
         (true, false) => " (by cross-validation)",
         (false, true) => " (v by cross-validation)",
-        (false, false) if found("scale") => " (by the scale of the kernels)",
+        (false, false) if choose.scale => " (by the scale of the kernels)",
         (false, false) => "",
     }
 }
@@ -86,22 +82,22 @@ fn summary(model: &Model, row: &MethodRow) -> String {
         }
         Input::Precomputed { n_train, kernels } => format!("{} kernels against {n_train} training rows", kernels.len()),
     };
-    let setting = |key: &str| model.spec.get(key).map_or_else(|| "–".into(), ToString::to_string).replace('"', "");
+    let request = &model.request;
     let facts = [
         ("method", row.method.clone()),
         ("predicts", task),
         ("expects", expects),
-        ("kernels", kernels(row, &setting("kernels"))),
+        ("kernels", kernels(row, &request.kernels)),
         (
             "settings",
             format!(
                 "C {}{}, loss {}, normalize {}, tol {}{}",
-                setting("c"),
+                json!(request.c),
                 chosen(model),
-                setting("loss"),
-                setting("normalize"),
-                setting("tol"),
-                if setting("fit_intercept") == "false" { ", no intercept" } else { "" }
+                request.loss.map_or("–", LossName::as_str),
+                json!(request.normalize).as_str().unwrap_or_default(),
+                json!(request.tol),
+                if request.fit_intercept { "" } else { ", no intercept" }
             ),
         ),
         (
@@ -231,7 +227,7 @@ pub fn value(model: &Model, all: bool) -> Value {
     json!({
         "version": model.version,
         "task": model.task,
-        "spec": model.spec,
+        "spec": model.request,
         "columns": columns,
         "n_samples": model.n_samples,
         "kernels": { "selected": row.selected, "carrying": row.carrying, "total": row.total },
@@ -299,7 +295,7 @@ mod tests {
                 standardizer: None,
                 kernels: (0..3).map(kernel).collect(),
             },
-            spec: json!({ "method": { "name": "gmkl", "v": 0.5, "p": 2.0 }, "kernels": "linear on each", "c": 1.0 }),
+            request: mercer::TrainSpec { kernels: "linear on each".into(), ..mercer::TrainSpec::default() },
             machines: weights.iter().map(machine).collect(),
             shared: None,
             rules: None,
@@ -318,7 +314,7 @@ mod tests {
     fn text_lists_weights_certificate_and_warnings() {
         let text = text(&model(&["no", "yes"], &[[0.25, 0.0, 0.75]]), false);
         for part in [
-            "method     gmkl p=2 v=0.5",
+            "method     gmkl p=2 solver=auto v=0.5",
             "predicts   classes no, yes",
             "kernels    2 of 3 selected, 2 carry 99 % of the weight; bank: linear on each",
             "storage    low-rank (budget 3.00 GiB)",

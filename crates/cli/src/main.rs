@@ -8,7 +8,6 @@ mod describe;
 mod output;
 mod progress;
 mod scores;
-mod select_args;
 mod ticker;
 mod values;
 

@@ -39,13 +39,21 @@ pub struct Ticker {
     prefix: String,
     workers: usize,
     began: Instant,
+    /// When the work is to end.
+    deadline: Option<Instant>,
     state: Mutex<State>,
 }
 
 impl Ticker {
     pub fn new(show: Show, prefix: &str, workers: usize) -> Self {
         let (prefix, began) = (prefix.to_string(), Instant::now());
-        Self { show, prefix, workers: workers.max(1), began, state: Mutex::default() }
+        Self { show, prefix, workers: workers.max(1), began, deadline: None, state: Mutex::default() }
+    }
+
+    /// The same watch, which ends the work after so many seconds.
+    pub fn within(self, seconds: Option<f64>) -> Self {
+        let limit = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        Self { deadline: limit.and_then(|l| self.began.checked_add(l)), ..self }
     }
 
     /// Clears the line of progress.
@@ -76,7 +84,7 @@ impl Ticker {
 
 impl Watch for Ticker {
     fn stopped(&self) -> bool {
-        interrupted()
+        interrupted() || self.deadline.is_some_and(|d| Instant::now() >= d)
     }
 
     fn begin(&self, work: &[Ahead]) {

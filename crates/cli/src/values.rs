@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{
     data::{Span, TaskHint},
-    request::ClassWeight,
+    request::{ClassWeight, Value},
 };
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 /// One of the names the library itself knows; hyphen and underscore may stand for each other.
 pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
@@ -61,7 +60,7 @@ pub fn number(text: &str) -> Result<f64, String> {
 /// A number or `inf`, as a request states it: JSON has no infinity.
 pub fn exponent(text: &str) -> Result<Value, String> {
     match text.parse::<f64>() {
-        Ok(p) if p.is_finite() => Ok(json!(p)),
+        Ok(p) if p.is_finite() => Ok(p.into()),
         Ok(p) if p == f64::INFINITY => Ok("inf".into()),
         _ => Err("expected a number or inf".into()),
     }
@@ -70,7 +69,7 @@ pub fn exponent(text: &str) -> Result<Value, String> {
 /// A number or `hard`, as a request states it.
 pub fn evenness(text: &str) -> Result<Value, String> {
     match text.parse::<f64>() {
-        Ok(e) if e.is_finite() => Ok(json!(e)),
+        Ok(e) if e.is_finite() => Ok(e.into()),
         _ if text == "hard" => Ok("hard".into()),
         _ => Err("expected a number or hard".into()),
     }
@@ -79,7 +78,7 @@ pub fn evenness(text: &str) -> Result<Value, String> {
 /// A number from 1 on, or `auto`.
 pub fn count_or_auto(text: &str) -> Result<Value, String> {
     match text.parse::<usize>() {
-        Ok(n) if n > 0 => Ok(json!(n)),
+        Ok(n) if n > 0 => Ok(n.into()),
         _ if text == "auto" => Ok("auto".into()),
         _ => Err("expected a number from 1 on, or auto".into()),
     }

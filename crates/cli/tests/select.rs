@@ -269,3 +269,33 @@ fn a_reproduction_runs_what_is_missing() {
     let (code, _, err) = folder.run(&line);
     assert!(code == Some(2) && err.contains("has no column `split`"), "{err}");
 }
+
+/// What the data, the bank and the budget are is read by one function for all commands.
+#[test]
+fn files_of_kernels_the_budget_and_the_clock_count_for_every_command() {
+    let f = Folder::new("loading").with_table(40);
+    f.done("gram data.csv --exclude y,g -k 'rbf(1|2)' -o grams.npz");
+    let bank = "--target y --exclude g -k 'precomputed(grams.npz)'";
+    f.done(&format!("tune data.csv {bank} --grid C=1 --folds 2"));
+    f.done(&format!("compare data.csv {bank} --methods gmkl --grid C=1 --repeats 1"));
+    f.done(&format!("kernels data.csv {bank}"));
+    f.done("gram data.csv --exclude y,g -k 'precomputed(grams.npz)' -o copy.npz");
+    for command in ["fit", "tune", "compare", "kernels"] {
+        let (code, _, err) = f.run(&format!("{command} data.csv --target y --exclude g --memory 1K"));
+        assert!(code == Some(2) && err.contains("memory"), "{command}: {err}");
+    }
+    for command in ["tune", "compare"] {
+        let line = format!("{command} data.csv --target y --exclude g --journal {command}.jsonl");
+        let (code, _, err) = f.run(&format!("{line} --time-limit 0.000001"));
+        assert!(code == Some(130) && err.contains("the same command goes on"), "{command}: {err}");
+    }
+    // What all methods are asked for and some cannot do leaves these out of `all`.
+    let grouped = "--group-by scope --methods all --grid C=1 --repeats 1 --inner-folds 2 --max-iter 3";
+    let out = f.done(&format!("compare data.csv --target y --exclude g -k 'rbf(1|2), linear on each' {grouped}"));
+    assert!(
+        out.contains("gmkl") && out.contains("single") && !out.contains("vcmkl") && !out.contains("glmkl"),
+        "{out}"
+    );
+    let (code, _, err) = f.run("compare data.csv --target y --methods lmkl --group-by scope");
+    assert!(code == Some(2) && err.contains("group_by"), "{err}");
+}

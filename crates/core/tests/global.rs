@@ -158,7 +158,7 @@ fn p_infinite_is_uniform_at_m_times_the_price() {
         assert!(near(a.data(), b.data(), 1e-3), "{loss:?}");
         // Model files have no infinity of their own.
         let back = Model::from_bytes(&sum.to_bytes().unwrap()).unwrap();
-        assert_eq!(serde_json::from_value::<Spec>(back.spec).unwrap().method, lp(f64::INFINITY, Solver::Auto));
+        assert_eq!(back.request.method, lp(f64::INFINITY, Solver::Auto));
     }
 }
 
@@ -391,7 +391,7 @@ fn a_price_left_to_the_fit_is_the_one_that_search_finds() {
         // The price in the request counts for nothing.
         let auto = TrainSpec { choose, c: 0.037, ..small(method) };
         let model = mercer::train(&x, &y, None, &auto, &mut Silent).unwrap();
-        let found: TrainSpec = serde_json::from_value(model.spec.clone()).unwrap();
+        let found = &model.request;
         assert!(found.c > 0.05 && found.choose == choose, "{found:?}");
         let told = TrainSpec { choose: Choices::default(), ..found.clone() };
         let again = mercer::train(&x, &y, None, &told, &mut Silent).unwrap();
@@ -403,7 +403,7 @@ fn a_price_left_to_the_fit_is_the_one_that_search_finds() {
         let data = stack(&gram_block(&x, None, &kernels, Normalize::None).unwrap());
         let matrices = Stack { rows: 70, cols: 70, terms: kernels.len(), data: &data };
         let model = mercer::train_precomputed(matrices, &y, None, &ready, &mut Silent).unwrap();
-        assert!((model.spec["c"].as_f64().unwrap() / table.spec["c"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+        assert!((model.request.c / table.request.c - 1.0).abs() < 1e-6);
     }
     // A weight too few is an error, not a panic; two rows of a class allow two folds.
     let auto = TrainSpec { choose, ..small("gmkl") };

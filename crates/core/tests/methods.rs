@@ -449,7 +449,7 @@ fn a_truncated_model_predicts_with_the_factors_own_extension() {
         // On training rows the extension must give exactly what the machine saw: the bias is best for those values.
         let f = model.decision(&x).unwrap();
         let Target::Values(values) = &y else { panic!() };
-        let epsilon = model.spec["epsilon"].as_f64().unwrap();
+        let epsilon = model.request.epsilon.unwrap();
         let loss: f64 = f.data().iter().zip(values).map(|(f, y)| 5.0 * ((f - y).abs() - epsilon).max(0.0)).sum();
         let m = &model.machines[0];
         let mut norm = 0.0;

@@ -14,10 +14,7 @@ use mercer::{
     metrics::Metric,
     prepare::Source,
     report::{self, ReportData},
-    select::{
-        Comparison, Contender, Grid, Journal, Protocol, Run, Splitting, Unwatched, Watch, compare, contenders,
-        fingerprint, tune,
-    },
+    select::{Comparison, Contender, Grid, Journal, Protocol, Run, Splitting, Study, Watch, contenders},
 };
 
 fn base(kernels: &str) -> TrainSpec {
@@ -30,7 +27,7 @@ fn competing(list: &str, base: &TrainSpec, grid: &str, target: &Target) -> Vec<C
 }
 
 fn run(x: &Dataset, y: &Target, contenders: &[Contender], protocol: &Protocol) -> Comparison {
-    compare(Source::Table(x), y, None, None, contenders, protocol, &Journal::none(), &Unwatched).unwrap().unwrap()
+    Study::new(Source::Table(x), y, protocol).compare(contenders, &Journal::none()).unwrap().unwrap()
 }
 
 /// Everything but the clock.
@@ -101,9 +98,7 @@ fn nothing_of_a_test_row_is_seen() {
     for indefinite in [Indefinite::Shift, Indefinite::Clip, Indefinite::Flip] {
         let spec = TrainSpec { indefinite, ..plain() };
         let list = competing("l1", &spec, "C=1|10", &y);
-        let run = |source, y| {
-            compare(source, y, None, None, &list, &protocol, &Journal::none(), &Unwatched).unwrap().unwrap()
-        };
+        let run = |source, y| Study::new(source, y, &protocol).compare(&list, &Journal::none()).unwrap().unwrap();
         same_fits(&run(stack(&first), &y), &run(stack(&second), &turned), &spec);
     }
 }
@@ -168,30 +163,30 @@ fn an_interrupted_comparison_goes_on_and_ends_the_same() {
     let list = competing("l1, gmkl(v=0.5)", &base("rbf(1|3) on all, cols(1-4)"), "C=1|10", &y);
     let protocol = Protocol::new(Splitting::Random { train: 0.5, repeats: 4 }, Metric::Accuracy, 1);
     let source = Source::Table(&x);
-    let key = fingerprint(source, &y, None, None, &protocol, &list);
+    let key = Study::new(source, &y, &protocol).key(&list);
     let path = temporary("compare-journal");
     for stop_after in [3, 4] {
         let journal = Journal::open(&path, &key).unwrap();
         let watch = StopAfter { left: AtomicUsize::new(stop_after) };
         // On one thread: with more, runs that are under way when the word comes are finished and kept.
-        let work = || compare(source, &y, None, None, &list, &protocol, &journal, &watch).unwrap();
+        let work = || Study { watch: &watch, ..Study::new(source, &y, &protocol) }.compare(&list, &journal).unwrap();
         assert!(threads::install(Some(1), work).is_none());
     }
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().count(), 1 + 7);
     let journal = Journal::open(&path, &key).unwrap();
     assert_eq!(journal.len(), 7);
-    let resumed = compare(source, &y, None, None, &list, &protocol, &journal, &Unwatched).unwrap().unwrap();
+    let resumed = Study::new(source, &y, &protocol).compare(&list, &journal).unwrap().unwrap();
     drop(journal);
     // What was journalled is not fitted again: its seconds come back to the last bit.
     let journal = Journal::open(&path, &key).unwrap();
-    let again = compare(source, &y, None, None, &list, &protocol, &journal, &Unwatched).unwrap().unwrap();
+    let again = Study::new(source, &y, &protocol).compare(&list, &journal).unwrap().unwrap();
     assert_eq!(serde_json::to_string(&resumed).unwrap(), serde_json::to_string(&again).unwrap());
     let whole = threads::install(Some(3), || run(&x, &y, &list, &protocol));
     assert_eq!(timeless(resumed), timeless(whole));
     // Other data, another journal.
     let (other, y2) = synthetic::toy1(60, 2);
-    assert_ne!(key, fingerprint(Source::Table(&other), &y2, None, None, &protocol, &list));
+    assert_ne!(key, Study::new(Source::Table(&other), &y2, &protocol).key(&list));
     std::fs::remove_file(&path).unwrap();
 }
 
@@ -247,10 +242,10 @@ fn values_groups_and_other_splits() {
         Splitting::Random { train: 0.7, repeats: 3 },
     ] {
         let protocol = Protocol::new(splitting, Metric::Nmse, 1);
-        let result =
-            compare(Source::Table(&x), &y, None, Some(&groups), &list, &protocol, &Journal::none(), &Unwatched)
-                .unwrap()
-                .unwrap();
+        let result = Study { groups: Some(&groups), ..Study::new(Source::Table(&x), &y, &protocol) }
+            .compare(&list, &Journal::none())
+            .unwrap()
+            .unwrap();
         assert!(!result.higher_is_better && result.lines.iter().all(|l| l.runs == result.splits));
         assert!(!result.lines[0].residuals.is_empty() && result.classes.is_none());
     }
@@ -269,24 +264,25 @@ fn tuning_finds_the_setting_that_predicts_best_and_can_be_resumed() {
     let contender = Contender { label: "gmkl".into(), spec, grid };
     let protocol = Protocol::new(Splitting::Folds { folds: 4, repeats: 1 }, Metric::Accuracy, 3);
     let source = Source::Table(&x);
-    let plain = tune(source, &y, None, None, &contender, &protocol, &Journal::none(), &Unwatched).unwrap().unwrap();
+    let plain = Study::new(source, &y, &protocol).tune(&contender, &Journal::none()).unwrap().unwrap();
     assert_eq!(plain.settings.len(), 6);
     let best = &plain.settings[plain.best];
     assert!(plain.settings.iter().all(|s| s.mean <= best.mean && s.scores.len() == 4));
     assert!(best.parameters.iter().all(|(_, v)| v != "0.001"), "{best:?}");
     let path = temporary("tune-journal");
-    let key = fingerprint(source, &y, None, None, &protocol, &contender);
+    let key = Study::new(source, &y, &protocol).key(&contender);
     let watch = StopAfter { left: AtomicUsize::new(3) };
     assert!(
-        tune(source, &y, None, None, &contender, &protocol, &Journal::open(&path, &key).unwrap(), &watch)
+        Study { watch: &watch, ..Study::new(source, &y, &protocol) }
+            .tune(&contender, &Journal::open(&path, &key).unwrap())
             .unwrap()
             .is_none()
     );
     let journal = Journal::open(&path, &key).unwrap();
-    let resumed = tune(source, &y, None, None, &contender, &protocol, &journal, &Unwatched).unwrap().unwrap();
+    let resumed = Study::new(source, &y, &protocol).tune(&contender, &journal).unwrap().unwrap();
     assert_eq!((&resumed.settings, resumed.best), (&plain.settings, plain.best));
     let eager = Protocol { abandon: Some(0.05), ..protocol };
-    let found = tune(source, &y, None, None, &contender, &eager, &Journal::none(), &Unwatched).unwrap().unwrap();
+    let found = Study::new(source, &y, &eager).tune(&contender, &Journal::none()).unwrap().unwrap();
     assert!(found.settings.iter().any(|s| s.scores.contains(&None)));
     assert!(found.settings[found.best].scores.iter().all(Option::is_some));
     assert_page(ReportData { tuning: Some(found), ..ReportData::default() }, &["Settings", "The grid"]);

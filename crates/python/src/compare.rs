@@ -8,6 +8,7 @@ use std::{
         mpsc::{self, RecvTimeoutError, Sender},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use mercer::{
@@ -18,12 +19,12 @@ use mercer::{
     prepare::Source,
     report::{self, ReportData},
     request::MethodSpec,
-    select::{
-        Ahead, Comparison, Contender, Grid, Journal, Protocol, Splitting, Watch, compare as run, contenders,
-        fingerprint,
-    },
+    select::{Ahead, Comparison, Contender, Grid, Journal, Protocol, Splitting, Study, Watch, contenders},
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyTimeoutError, PyValueError},
+    prelude::*,
+};
 use serde::Deserialize;
 
 use crate::{
@@ -75,11 +76,13 @@ enum Event {
 struct Relay {
     events: std::sync::Mutex<Sender<Event>>,
     stop: Arc<AtomicBool>,
+    /// When the work is to end.
+    deadline: Option<Instant>,
 }
 
 impl Watch for Relay {
     fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.deadline.is_some_and(|d| Instant::now() >= d)
     }
 
     fn begin(&self, work: &[Ahead]) {
@@ -116,12 +119,13 @@ fn work(
     if request.own_scaling {
         list = list.into_iter().map(Contender::with_own_scaling).collect();
     }
-    let (source, groups) = (held.source(), request.groups.as_deref());
+    let groups = request.groups.as_deref();
+    let study = Study { weight, groups, watch, ..Study::new(held.source(), target, &protocol) };
     let journal = match &request.journal {
-        Some(path) => Journal::open(path, &fingerprint(source, target, weight, groups, &protocol, &list))?,
+        Some(path) => Journal::open(path, &study.key(&list))?,
         None => Journal::none(),
     };
-    run(source, target, weight, groups, &list, &protocol, &journal, watch)
+    study.compare(&list, &journal)
 }
 
 fn listen(
@@ -132,12 +136,15 @@ fn listen(
     request: &str,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
+    max_time: Option<f64>,
 ) -> PyResult<String> {
     let request: Request =
         serde_json::from_str(request).map_err(|e| PyValueError::new_err(format!("the request cannot be read: {e}")))?;
     let (events, mut inbox) = mpsc::channel();
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
-    let relay = Relay { events: std::sync::Mutex::new(events.clone()), stop: Arc::clone(&stop.0) };
+    let limit = max_time.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let deadline = limit.and_then(|l| Instant::now().checked_add(l));
+    let relay = Relay { events: std::sync::Mutex::new(events.clone()), stop: Arc::clone(&stop.0), deadline };
     let worker = thread::Builder::new().name("mercer-compare".into()).spawn(move || {
         let found = threads::install(n_threads, move || work(&held, &target, weight.as_deref(), &request, &relay));
         let _ = events.send(Event::End(Box::new(found)));
@@ -152,7 +159,13 @@ fn listen(
                 }
             }
             Ok(Event::End(found)) => {
-                let gone = || to_py(mercer::Error::numerical("the comparison", "it was stopped"));
+                let gone = || match max_time {
+                    Some(seconds) => PyTimeoutError::new_err(format!(
+                        "max_time = {seconds} seconds ended the comparison; finished runs are in `journal`, if one was named, and the \
+                         same call goes on from them"
+                    )),
+                    None => to_py(mercer::Error::numerical("the comparison", "it was stopped")),
+                };
                 let found = (*found).map_err(to_py)?.ok_or_else(gone)?;
                 return Ok(serde_json::json!(found).to_string());
             }
@@ -170,7 +183,7 @@ fn listen(
 /// Compares methods on rows of features, or on ready-made kernels of shape (n, n, M); `callback(name, seconds)` is called after every run, and
 /// first with ("", runs ahead).
 #[pyfunction]
-#[pyo3(signature = (rows, answers, *, request, sample_weight=None, n_threads=None, callback=None))]
+#[pyo3(signature = (rows, answers, *, request, sample_weight=None, n_threads=None, callback=None, max_time=None))]
 pub fn compare(
     py: Python<'_>,
     rows: Given<'_>,
@@ -179,13 +192,14 @@ pub fn compare(
     sample_weight: Option<Plain1<'_, f64>>,
     n_threads: Option<usize>,
     callback: Option<Py<PyAny>>,
+    max_time: Option<f64>,
 ) -> PyResult<String> {
     let held = match rows {
         Given::Table(rows) => Held::Table(Box::new(rows.dataset()?)),
         Given::Kernels(stack) => Held::Ready(HeldStack::new(&stack)?),
     };
     let weight = sample_weight.map(|w| w.as_slice().map(<[f64]>::to_vec)).transpose()?;
-    listen(py, held, answers.target()?, weight, request, n_threads, callback)
+    listen(py, held, answers.target()?, weight, request, n_threads, callback, max_time)
 }
 
 /// The HTML page of a comparison, from its JSON.

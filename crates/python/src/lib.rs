@@ -14,7 +14,7 @@ mod gram;
 mod model;
 
 use mercer::request::MethodSpec;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 
 /// Native half of the Python package `mercer`.
 #[pymodule]
@@ -30,7 +30,7 @@ mod _mercer {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::{methods, number_kernels, parse_kernels, version, write_file};
+    use crate::{losses, methods, number_kernels, parse_kernels, request_fields, version, write_file};
 }
 
 /// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
@@ -54,6 +54,21 @@ fn methods() -> PyResult<String> {
         Ok(serde_json::json!({ "info": info, "defaults": defaults }))
     });
     Ok(serde_json::Value::from(all.collect::<PyResult<Vec<_>>>()?).to_string())
+}
+
+/// The losses: name, whether it can be paid for classes, whether for values.
+#[pyfunction]
+fn losses() -> Vec<(&'static str, bool, bool)> {
+    let all = mercer::request::LossName::ALL.into_iter();
+    all.map(|loss| (loss.as_str(), loss.suits_classes(), loss.suits_values())).collect()
+}
+
+/// Names of all that a request can ask for.
+#[pyfunction]
+fn request_fields() -> PyResult<Vec<String>> {
+    let fields =
+        serde_json::to_value(mercer::TrainSpec::default()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(fields.as_object().map_or_else(Vec::new, |fields| fields.keys().cloned().collect()))
 }
 
 /// Writes a text as a file: readers see the old file or the whole new one.

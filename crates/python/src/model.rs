@@ -200,7 +200,7 @@ impl Model {
             "n_texts": texts,
             "n_train": n_train,
             "kernel_names": model.kernel_names(),
-            "spec": model.spec,
+            "spec": model.request,
             "warnings": model.warnings,
             "n_samples": model.n_samples,
             "seconds": model.seconds,

@@ -3,54 +3,51 @@
 use std::fmt::Write as _;
 
 use mercer::{
-    Result,
+    Result, TrainSpec,
     linalg::threads,
-    prepare::Source,
     report::{self, ReportData},
     request::MethodSpec,
-    select::{Comparison, Contender, Grid, Splitting, compare, contenders, fingerprint},
+    select::{Comparison, Contender, Grid, Splitting, contenders},
 };
 
-use super::select;
-use crate::{Exit, output, select_args::CompareArgs};
+use super::{load::load, select};
+use crate::{Exit, args::CompareArgs, output};
 
 pub fn run(args: &CompareArgs) -> Result<Exit> {
-    select::check(&args.work, None, &args.data, &args.bank)?;
-    let loaded = select::load(&args.data, &args.bank, args.work.seed)?;
+    let CompareArgs { data, rows, request, study, .. } = args;
+    select::check(study, None, data, rows, request)?;
+    let common = Grid::parse(&args.grid, &MethodSpec::Uniform {})?;
+    let spec = request.request(TrainSpec::default().method, study.seed)?;
+    let loaded = load(data, rows, study.group_column.as_deref(), &request.bank, spec)?;
     let plain = match args.folds {
         Some(folds) => Splitting::Folds { folds, repeats: args.repeats },
         None => Splitting::Random { train: args.train, repeats: args.repeats },
     };
-    let protocol = select::protocol(&args.work, &loaded.target, plain, args.inner_folds, args.search_tol)?;
-    let common = Grid::parse(&args.grid, &MethodSpec::Uniform {})?;
+    let protocol = select::protocol(study, &loaded.target, plain, args.inner_folds, args.search_tol)?;
     let mut list = contenders(&args.methods, &loaded.spec, &common, &loaded.target)?;
-    if args.bank.normalize.is_none() {
+    if request.bank.normalize.is_none() {
         list = list.into_iter().map(Contender::with_own_scaling).collect();
     }
-    let source = Source::Table(&loaded.data);
-    let (weight, groups) = (loaded.weight.as_deref(), loaded.groups.as_deref());
-    let key = fingerprint(source, &loaded.target, weight, groups, &protocol, &list);
-    let splits = protocol.splitting.splits(&loaded.target, groups, protocol.seed)?.len();
-    let (journal, temporary) = select::journal(args.work.journal.as_deref(), &key)?;
-    let ticker = select::ticker(&args.work, splits);
-    let found = threads::install(args.work.threads, || {
-        compare(source, &loaded.target, weight, groups, &list, &protocol, &journal, &ticker)
-    });
+    let splits = protocol.splitting.splits(&loaded.target, loaded.groups.as_deref(), protocol.seed)?.len();
+    let ticker = select::ticker(study, splits);
+    let work = loaded.study(&protocol, &ticker);
+    let (journal, temporary) = select::journal(study.journal.as_deref(), &work.key(&list))?;
+    let found = threads::install(study.work.threads, || work.compare(&list, &journal));
     ticker.finish();
     let Some(found) = found? else {
-        return Ok(select::stopped(args.work.journal.as_deref().or(temporary.as_deref())));
+        return Ok(select::stopped(study.journal.as_deref().or(temporary.as_deref())));
     };
     let page = ReportData {
-        title: format!("mercer: methods compared on {}", args.data.data.display()),
+        title: format!("mercer: methods compared on {}", data.display()),
         command: output::command_line(),
         version: env!("CARGO_PKG_VERSION").into(),
-        data: select::facts(&args.data, &loaded),
+        data: select::facts(data, &loaded),
         warnings: found.warnings.clone(),
         comparison: Some(found),
         ..ReportData::default()
     };
-    select::finish(&args.work, &page, temporary)?;
-    if args.work.json {
+    select::finish(study, &page, temporary)?;
+    if study.told.json {
         output::json(&page)?;
     } else if let Some(found) = &page.comparison {
         output::print(&words(found, args))?;
@@ -91,7 +88,7 @@ fn words(c: &Comparison, args: &CompareArgs) -> String {
     for warning in &c.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
-    if let Some(path) = &args.work.report {
+    if let Some(path) = &args.study.told.report {
         let _ = writeln!(out, "report in {}", path.display());
     }
     out

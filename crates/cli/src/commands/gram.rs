@@ -14,14 +14,16 @@ use mercer::{
 };
 use serde_json::json;
 
+use super::load::{self, check_outputs, grams, read};
 use crate::{Exit, args::GramArgs, output};
 
 pub fn run(args: &GramArgs) -> Result<Exit> {
-    let inputs: Vec<&Path> = std::iter::once(args.data.as_path()).chain(args.train.as_deref()).collect();
-    output::check(&[("--output", Some(&args.output))], &inputs)?;
+    let grams = grams(args.kernels.as_deref(), &args.table)?;
+    let output = [("--output", Some(args.output.as_path()))];
+    check_outputs(&output, &args.data, args.train.as_deref(), &args.table, args.kernels.as_deref())?;
     let form = Form::of(&args.output)?;
-    let table = super::read(&args.data, args.rows, &[])?;
-    let train = args.train.as_deref().map(|path| super::read(path, None, &[])).transpose()?;
+    let table = read(&args.data, args.table.rows, &grams, args.memory)?;
+    let train = args.train.as_deref().map(|path| read(path, None, &[], args.memory)).transpose()?;
     let base_table = train.as_ref().unwrap_or(&table);
     let bank = language::parse(args.kernels.as_deref().or(base_table.kernels()).unwrap_or("auto"))?;
     let mut base = features(base_table, args)?;
@@ -36,7 +38,11 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
     let shape = vec![rows.len(), base.len(), kernels.len()];
     let cells: usize = shape.iter().product();
     // Once by kernel, once with the kernels interleaved, once as bytes of the file.
-    Budget::new(None).check(format!("{} kernel matrices", shape[2]), 24 * cells as u64, "use fewer rows or kernels")?;
+    Budget::new(args.memory).check(
+        format!("{} kernel matrices", shape[2]),
+        24 * cells as u64,
+        "use fewer rows or kernels",
+    )?;
     let against = train.as_ref().map(|_| &base);
     let blocks = threads::install(args.run.threads, || gram_block(&rows, against, &kernels, args.normalize))?;
     let mut values = vec![0.0; cells];
@@ -124,7 +130,6 @@ impl Form {
 }
 
 fn features(table: &Table, args: &GramArgs) -> Result<Dataset> {
-    let mut exclude: Vec<&str> = args.exclude.iter().map(String::as_str).collect();
-    exclude.extend(table.default_target().filter(|t| !args.exclude.iter().any(|e| e == t)));
-    table.dataset(&exclude, None)
+    let named = table.default_target().filter(|t| !args.table.exclude.iter().any(|e| e == t));
+    load::features(table, &args.table, named.as_slice())
 }

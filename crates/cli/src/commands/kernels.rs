@@ -3,14 +3,16 @@
 use std::fmt::Write as _;
 
 use mercer::{
-    Result, TrainSpec,
+    Error, Result, TrainSpec,
     kernels::language,
     linalg::threads,
+    prepare::Prepared,
     report::{self, AlignmentPanel, ReportData, significant, table},
-    train::{Diagnosis, diagnose},
+    train::Diagnosis,
 };
 use serde_json::json;
 
+use super::load::{Loaded, check_outputs, load};
 use crate::{Exit, args::KernelsArgs, output};
 
 /// Kernels, and pairs of them, listed unless all are asked for.
@@ -72,20 +74,15 @@ fn help() -> String {
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if let Some(path) = &args.data {
-        let grams = super::with_named_files(args.kernels.as_deref(), &[])?;
-        output::check(&[("--report", args.report.as_deref())], &super::inputs(path, &grams))?;
-        let rows = super::read(path, None, &grams)?;
-        let target = super::target_key(args.target.as_deref(), &rows)?;
-        let y = rows.target(target, args.task)?;
-        let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain([target]).collect();
-        let kernels = args.kernels.as_deref().or(rows.kernels()).unwrap_or("auto").to_string();
-        let only: Option<Vec<&str>> = args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
-        let data = rows.dataset(&exclude, only.as_deref())?;
-        let spec =
-            TrainSpec { kernels, normalize: args.normalize, standardize: !args.no_standardize, ..TrainSpec::default() };
-        let found = threads::install(args.run.threads, || diagnose(&data, &y, &spec))?;
+        let report = [("--report", args.report.as_deref())];
+        check_outputs(&report, path, None, &args.rows.table, args.bank.kernels.as_deref())?;
+        let spec = args.bank.request(TrainSpec::default().method, args.seed);
+        let Loaded { data, target, weight, spec, key, .. } = load(path, &args.rows, None, &args.bank, spec)?;
+        let found = threads::install(args.run.threads, || {
+            Prepared::from_table(&data, &target, weight.as_deref(), &spec)?.diagnose()
+        })?;
         if let Some(to) = &args.report {
-            output::write_file(to, report::html(&page(args, (target, &spec.kernels), &found)).as_bytes())?;
+            output::write_file(to, report::html(&page(args, (&key, &spec.kernels), &found)).as_bytes())?;
         }
         if args.run.json {
             output::json(&json!(found))?;
@@ -93,6 +90,9 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
             output::print(&words(&found, args.all))?;
         }
         return Ok(Exit::Done);
+    }
+    if let Some(target) = &args.rows.target {
+        return Err(Error::param("target", "given with the data whose column it is", target));
     }
     match &args.check {
         Some(text) => {

@@ -7,6 +7,7 @@ use mercer::{
     data::Target,
     linalg::{Matrix, threads},
     model::Task,
+    request::LossName,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     let inputs: Vec<&Path> = [args.model.as_path(), &args.data].into_iter().chain(grams).collect();
     output::check(&[("--output", args.output.as_deref())], &inputs)?;
     let model = Model::load(&args.model)?;
-    let data = super::features(&super::read(&args.data, args.new.rows, &args.new.gram)?, &model)?;
+    let data = super::features(&super::load::read(&args.data, args.new.rows, &args.new.gram, None)?, &model)?;
     let decision = threads::install(args.run.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
     let mut extras: Vec<Extra> = Vec::new();
@@ -51,7 +52,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
 
 fn probabilities(model: &Model, decision: &Matrix) -> Result<Matrix> {
     model.probabilities(decision).ok_or_else(|| {
-        let loss = model.spec.get("loss").and_then(Value::as_str).unwrap_or("unknown");
+        let loss = model.request.loss.map_or("unknown", LossName::as_str);
         Error::data(
             "model",
             format!("was fitted with the loss {loss}, which has no probabilities"),

@@ -5,7 +5,7 @@ use mercer::{
     report::{self, ReportData},
 };
 
-use crate::{Exit, output, select_args::ReportArgs};
+use crate::{Exit, args::ReportArgs, output};
 
 pub fn run(args: &ReportArgs) -> Result<Exit> {
     output::check(&[("--out", Some(&args.out))], &[&args.saved])?;

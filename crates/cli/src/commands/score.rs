@@ -16,8 +16,8 @@ use crate::{
 
 pub fn run(args: &ScoreArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = super::read(&args.data, args.new.rows, &args.new.gram)?;
-    let truth = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
+    let rows = super::load::read(&args.data, args.new.rows, &args.new.gram, None)?;
+    let truth = super::answers(&rows, &model, super::load::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let decision = threads::install(args.run.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);

@@ -3,60 +3,55 @@
 use std::fmt::Write as _;
 
 use mercer::{
-    Result, TrainSpec,
+    Result,
     linalg::threads,
-    prepare::Source,
     report::{self, ReportData},
     request::MethodSpec,
-    select::{Contender, Grid, Splitting, Tuning, fingerprint, tune},
+    select::{Contender, Grid, Splitting, Tuning},
     trace::Silent,
 };
 
-use super::select;
-use crate::{Exit, output, select_args::TuneArgs};
+use super::{load::load, select};
+use crate::{Exit, args::TuneArgs, output};
 
 /// Settings printed.
 const SHOWN: usize = 20;
 
 pub fn run(args: &TuneArgs) -> Result<Exit> {
-    select::check(&args.work, args.output.as_deref(), &args.data, &args.bank)?;
+    let TuneArgs { data, rows, request, study, .. } = args;
+    select::check(study, args.output.as_deref(), data, rows, request)?;
     let method = MethodSpec::named(&args.method)?;
     let grid = Grid::parse(&args.grid, &method)?;
-    let loaded = select::load(&args.data, &args.bank, args.work.seed)?;
-    let spec = TrainSpec { method, ..loaded.spec.clone() };
-    let spec = if args.bank.normalize.is_none() { spec.with_own_scaling() } else { spec };
-    let contender = Contender { label: args.method.clone(), spec, grid };
+    let spec = request.request(method, study.seed)?;
+    let loaded = load(data, rows, study.group_column.as_deref(), &request.bank, spec)?;
+    let contender = Contender { label: args.method.clone(), spec: loaded.spec.clone(), grid };
     let plain = Splitting::Folds { folds: args.folds, repeats: args.repeats };
-    let protocol = select::protocol(&args.work, &loaded.target, plain, 2, 0.01)?;
-    let source = Source::Table(&loaded.data);
-    let (weight, groups) = (loaded.weight.as_deref(), loaded.groups.as_deref());
-    let key = fingerprint(source, &loaded.target, weight, groups, &protocol, &contender);
-    let splits = protocol.splitting.splits(&loaded.target, groups, protocol.seed)?.len();
-    let (journal, temporary) = select::journal(args.work.journal.as_deref(), &key)?;
-    let ticker = select::ticker(&args.work, splits);
-    let found = threads::install(args.work.threads, || {
-        tune(source, &loaded.target, weight, groups, &contender, &protocol, &journal, &ticker)
-    });
+    let protocol = select::protocol(study, &loaded.target, plain, 2, 0.01)?;
+    let splits = protocol.splitting.splits(&loaded.target, loaded.groups.as_deref(), protocol.seed)?.len();
+    let ticker = select::ticker(study, splits);
+    let work = loaded.study(&protocol, &ticker);
+    let (journal, temporary) = select::journal(study.journal.as_deref(), &work.key(&contender))?;
+    let found = threads::install(study.work.threads, || work.tune(&contender, &journal));
     ticker.finish();
     let Some(found) = found? else {
-        return Ok(select::stopped(args.work.journal.as_deref().or(temporary.as_deref())));
+        return Ok(select::stopped(study.journal.as_deref().or(temporary.as_deref())));
     };
     if let Some(path) = &args.output {
-        threads::install(args.work.threads, || {
-            mercer::train(&loaded.data, &loaded.target, weight, &found.spec, &mut Silent)
+        threads::install(study.work.threads, || {
+            mercer::train(&loaded.data, &loaded.target, loaded.weight.as_deref(), &found.spec, &mut Silent)
         })?
         .save(path)?;
     }
     let page = ReportData {
-        title: format!("mercer: {} tuned on {}", args.method, args.data.data.display()),
+        title: format!("mercer: {} tuned on {}", args.method, data.display()),
         command: output::command_line(),
         version: env!("CARGO_PKG_VERSION").into(),
-        data: select::facts(&args.data, &loaded),
+        data: select::facts(data, &loaded),
         tuning: Some(found),
         ..ReportData::default()
     };
-    select::finish(&args.work, &page, temporary)?;
-    if args.work.json {
+    select::finish(study, &page, temporary)?;
+    if study.told.json {
         output::json(&page)?;
     } else if let Some(found) = &page.tuning {
         output::print(&words(found, args))?;
@@ -76,7 +71,7 @@ fn words(t: &Tuning, args: &TuneArgs) -> String {
     if let Some(path) = &args.output {
         let _ = writeln!(out, "model of all rows in {}", path.display());
     }
-    if let Some(path) = &args.work.report {
+    if let Some(path) = &args.study.told.report {
         let _ = writeln!(out, "report in {}", path.display());
     }
     out

@@ -14,10 +14,10 @@ use crate::{Exit, args::VerifyArgs, output};
 
 pub fn run(args: &VerifyArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
-    let rows = super::read(&args.data, args.rows, &args.gram)?;
-    let target = super::answers(&rows, &model, super::target_key(args.target.as_deref(), &rows)?)?;
+    let rows = super::load::read(&args.data, args.rows, &args.gram, None)?;
+    let target = super::answers(&rows, &model, super::load::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
-    let weight = super::weights(&rows, args.weight_column.as_deref())?;
+    let weight = super::load::weights(&rows, args.weight_column.as_deref())?;
     let found = threads::install(args.run.threads, || {
         if args.prove {
             prove(&model, &data, &target, weight.as_deref(), &mut Silent)

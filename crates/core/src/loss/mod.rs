@@ -43,8 +43,19 @@ impl LossName {
     pub const ALL: [Self; 5] =
         [Self::Hinge, Self::SquaredHinge, Self::Logistic, Self::EpsilonInsensitive, Self::Squared];
 
+    /// What users type, in the order of [`LossName::ALL`].
+    pub const NAMES: [&'static str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut k = 0;
+        while k < names.len() {
+            names[k] = Self::ALL[k].as_str();
+            k += 1;
+        }
+        names
+    };
+
     /// What users type.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hinge => "hinge",
             Self::SquaredHinge => "squared_hinge",

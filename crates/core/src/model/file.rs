@@ -24,6 +24,7 @@ use crate::{
     gram::ApproxError,
     kernels::{Frequencies, KernelSpec, Law},
     linalg::Matrix,
+    request::TrainSpec,
     trace::IterRecord,
 };
 
@@ -248,10 +249,11 @@ impl Model {
         for (k, sequences) in p.rows.sequences().iter().enumerate() {
             tensors.put_text(format!("sequences.{k}"), sequences.parts().0);
         }
+        let unwritable = |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
         let header = Header {
             task: self.task.clone(),
             input: self.input.clone(),
-            spec: self.spec.clone(),
+            spec: serde_json::to_value(&self.request).map_err(unwritable)?,
             machines,
             shared: self.shared,
             rules: self.rules.clone(),
@@ -269,7 +271,6 @@ impl Model {
             localized: self.localized.clone(),
             functions,
         };
-        let unwritable = |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
         let metadata = Metadata {
             format: "mercer".into(),
             version: FORMAT_VERSION.into(),
@@ -443,17 +444,17 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
             return Err(broken("a kernel's frequencies are missing"));
         }
     }
-    let spec = in_stated_units(header.spec, &header.task);
+    let (request, unread) = request(header.spec, &header.task);
     Ok(Model {
         task: header.task,
         input: header.input,
-        spec,
+        request,
         machines,
         shared: header.shared,
         rules: header.rules,
         predictor,
         localized: header.localized,
-        warnings: header.warnings,
+        warnings: header.warnings.into_iter().chain(unread).collect(),
         n_samples: header.n_samples,
         seconds: header.seconds,
         version: header.version,
@@ -462,7 +463,32 @@ fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
     })
 }
 
-/// The stored training rows; none for ready-made kernels.
+/// The request as a typed value, and what of it this version cannot read, if anything. Predictions do not need the request, so that a field
+/// nobody knows here makes no model useless: it is left at its default.
+fn request(stated: serde_json::Value, task: &Task) -> (TrainSpec, Option<String>) {
+    let stated = in_stated_units(stated, task);
+    if let Ok(request) = serde_json::from_value(stated.clone()) {
+        return (request, None);
+    }
+    let mut request = TrainSpec::default();
+    let mut unread = Vec::new();
+    for (name, value) in stated.as_object().into_iter().flatten() {
+        // One field beside those read so far.
+        let mut fields = serde_json::to_value(&request).unwrap_or_default();
+        fields[name] = value.clone();
+        match serde_json::from_value(fields) {
+            Ok(with) => request = with,
+            Err(_) => unread.push(format!("`{name}`")),
+        }
+    }
+    let told = format!(
+        "this version of mercer cannot read a part of the request in the model file ({}) and takes the default there; predictions do \
+         not depend on it",
+        unread.join(", ")
+    );
+    (request, Some(told))
+}
+
 /// A request written before targets were scaled asks for the problem in the target's own units, and has no word for it.
 fn in_stated_units(mut spec: serde_json::Value, task: &Task) -> serde_json::Value {
     if let (Task::Regression, Some(fields)) = (task, spec.as_object_mut().filter(|f| f.contains_key("epsilon"))) {
@@ -471,6 +497,7 @@ fn in_stated_units(mut spec: serde_json::Value, task: &Task) -> serde_json::Valu
     spec
 }
 
+/// The stored training rows; none for ready-made kernels.
 fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
     let Input::Table { kernels, columns, texts, .. } = &header.input else { return Ok(Rows::default()) };
     let width = header.plan.columns(columns)?.len();

@@ -20,7 +20,7 @@ use crate::{
     gram::{ApproxError, Stack},
     kernels::{KernelSpec, language},
     linalg::Matrix,
-    request::Scheme,
+    request::{LossName, Scheme, TrainSpec},
     trace::{IterRecord, Status, relative_gap},
 };
 
@@ -209,8 +209,8 @@ pub struct Model {
     pub task: Task,
     /// What it expects.
     pub input: Input,
-    /// The request it answers (as JSON in the file), with every default filled in.
-    pub spec: serde_json::Value,
+    /// The request it answers, with every default filled in.
+    pub request: TrainSpec,
     /// Decision functions.
     pub machines: Vec<Machine>,
     /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
@@ -350,8 +350,7 @@ impl Model {
                 "give kernel values of the new rows against the training rows, shape (rows, n_train, kernels)",
             ));
         };
-        let missing = serde_json::from_value(self.spec["missing"].clone()).unwrap_or_default();
-        data.check_missing(missing)?;
+        data.check_missing(self.request.missing)?;
         let derived;
         let (data, columns) = if self.predictor.plan.is_empty() {
             (data, columns.as_slice())
@@ -455,7 +454,7 @@ impl Model {
     /// one with most votes.
     pub fn probabilities(&self, decision: &Matrix) -> Option<Matrix> {
         let Task::Classification { classes, scheme } = &self.task else { return None };
-        if self.spec["loss"] != "logistic" {
+        if self.request.loss != Some(LossName::Logistic) {
             return None;
         }
         let k = classes.len();

@@ -56,8 +56,7 @@ impl Prepared {
         let mut model = Model {
             task: self.samples.prediction(spec.multi_class),
             input: self.input.clone(),
-            spec: serde_json::to_value(&filled)
-                .map_err(|e| Error::numerical("recording the request", e.to_string()))?,
+            request: filled,
             machines,
             shared,
             rules: None,

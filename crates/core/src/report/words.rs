@@ -31,7 +31,7 @@ pub fn approximation(model: &Model) -> Option<String> {
     let errors = &model.approximation;
     let worst = (0..errors.len()).reduce(|b, m| if errors[m].value() > errors[b].value() { m } else { b })?;
     let mean = errors.iter().map(ApproxError::value).sum::<f64>() / errors.len() as f64;
-    let (name, told) = (model.kernel_names()[worst], model.spec["approx"].as_str().unwrap_or_default());
+    let (name, told) = (model.kernel_names()[worst], model.request.approx);
     let mean = significant(mean, 2);
     Some(match errors[worst] {
         ApproxError::Trace { relative } => {

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Choices {
-    /// C.
+    /// Is C chosen among a few values?
     pub c: bool,
     /// C is 1 instead, or the number of training rows for unit-trace kernels, whose scale is that many times smaller.
     pub scale: bool,
-    /// v of the elastic net.
+    /// Is v of the elastic net chosen among a few values?
     pub v: bool,
     /// Folds at most: no more than the smallest class has rows.
     pub folds: usize,
-    /// Of the folds.
+    /// Seed that draws the folds.
     pub seed: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{VcmklSpec, number_or_inf};
+use super::{Slot, Value, VcmklSpec, number_or_inf};
 use crate::{
     Error, Result,
     weights::{ElasticNet, LpBall, Penalty, PerRegion, Separable},
@@ -277,6 +277,71 @@ impl MethodSpec {
             Self::Gsmkl(_) => "gsmkl",
             Self::Vcmkl(_) => "vcmkl",
         }
+    }
+
+    /// Names of the method's own parameters and where they lie, in the order of its struct.
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        match self {
+            Self::Uniform {} | Self::Align {} | Self::Alignf {} => Vec::new(),
+            Self::Gmkl(Gmkl { v, p, solver }) => {
+                vec![("v", Slot::Number(v)), ("p", Slot::Number(p)), ("solver", Slot::Solver(solver))]
+            }
+            Self::Lp(Lp { p, solver }) => vec![("p", Slot::Exponent(p)), ("solver", Slot::Solver(solver))],
+            Self::Single(Single { folds, seed }) => vec![("folds", Slot::Count(folds)), ("seed", Slot::Seed(seed))],
+            Self::Smkl(Smkl { penalty, eps }) => vec![("penalty", Slot::Text(penalty)), ("eps", Slot::Number(eps))],
+            Self::Clmkl(Clmkl { n_clusters, evenness, p, v, cluster_kernel, n_init, regions, seed }) => vec![
+                ("n_clusters", Slot::Count(n_clusters)),
+                ("evenness", Slot::Evenness(evenness)),
+                ("p", Slot::Exponent(p)),
+                ("v", Slot::OptionalNumber(v)),
+                ("cluster_kernel", Slot::OptionalText(cluster_kernel)),
+                ("n_init", Slot::Count(n_init)),
+                ("regions", Slot::OptionalText(regions)),
+                ("seed", Slot::Seed(seed)),
+            ],
+            Self::Lmkl(Lmkl { gate, gate_kernel, n_init, seed }) => vec![
+                ("gate", Slot::Gate(gate)),
+                ("gate_kernel", Slot::OptionalText(gate_kernel)),
+                ("n_init", Slot::Count(n_init)),
+                ("seed", Slot::Seed(seed)),
+            ],
+            Self::Glmkl(Glmkl { n_groups, p, groups, n_init, seed }) => vec![
+                ("n_groups", Slot::Count(n_groups)),
+                ("p", Slot::Number(p)),
+                ("groups", Slot::OptionalText(groups)),
+                ("n_init", Slot::Count(n_init)),
+                ("seed", Slot::Seed(seed)),
+            ],
+            Self::Gsmkl(Gsmkl { n_groups, groups, n_init, seed }) => vec![
+                ("n_groups", Slot::Count(n_groups)),
+                ("groups", Slot::OptionalText(groups)),
+                ("n_init", Slot::Count(n_init)),
+                ("seed", Slot::Seed(seed)),
+            ],
+            Self::Vcmkl(own) => own.slots(),
+        }
+    }
+
+    /// Names and values of the method's own parameters, in the order of its struct.
+    pub fn parameters(&self) -> Vec<(&'static str, Value)> {
+        self.clone().slots().into_iter().map(|(name, slot)| (name, slot.get())).collect()
+    }
+
+    /// The value of one of its own parameters; `None` where it has none of that name.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.parameters().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// Gives one of its own parameters another value. Whether the value is in its range is for [`super::TrainSpec::check`] to say.
+    pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
+        let method = self.name();
+        let own: Vec<&str> = self.parameters().into_iter().map(|(known, _)| known).collect();
+        let Some((_, slot)) = self.slots().into_iter().find(|(known, _)| *known == name) else {
+            let has = if own.is_empty() { "no parameters".to_string() } else { own.join(", ") };
+            return Err(Error::param(name, format!("left out for {method}, which has {has}"), value));
+        };
+        let expected = slot.expected();
+        slot.set(value).ok_or_else(|| Error::param(name, expected, value))
     }
 
     /// Do weights depend on where a row lies?

@@ -6,9 +6,10 @@ mod infinity;
 mod method;
 mod scheme;
 mod spec;
+mod value;
 mod vcmkl;
 
-pub use catalogue::{MethodInfo, catalogue};
+pub use catalogue::{MethodInfo, Parameter, Targets, catalogue};
 pub use choices::Choices;
 use infinity::{number_or_inf, optional_number_or_inf};
 pub use method::{
@@ -16,6 +17,8 @@ pub use method::{
 };
 pub use scheme::Scheme;
 pub use spec::{ClassWeight, GroupBy, TrainSpec};
+use value::Slot;
+pub use value::Value;
 pub use vcmkl::{Auto, Nu, Objective, RuleCount, RuleSolver, VcmklSpec};
 
 pub use crate::{

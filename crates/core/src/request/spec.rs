@@ -52,7 +52,7 @@ pub struct TrainSpec {
     pub c: f64,
     /// Parameters left to cross-validation by [`crate::train()`] and [`crate::train_precomputed`].
     pub choose: Choices,
-    /// The loss; `None` means hinge for classes, epsilon-insensitive for values.
+    /// What an error costs; `None` means hinge for classes, epsilon-insensitive for values.
     pub loss: Option<LossName>,
     /// Half-width of the tube; `None` means 0.1·std(y).
     pub epsilon: Option<f64>,
@@ -65,7 +65,7 @@ pub struct TrainSpec {
     pub multi_class: Scheme,
     /// One weight vector for all machines, minimising the sum of their objectives?
     pub shared_weights: bool,
-    /// Is there a constant term?
+    /// Has every decision function a constant term?
     pub fit_intercept: bool,
     /// Kernels that share one weight and so enter or leave together.
     pub group_by: GroupBy,
@@ -87,7 +87,7 @@ pub struct TrainSpec {
     pub indefinite: Indefinite,
     /// What stands in for every kernel.
     pub approx: Approx,
-    /// Of its landmarks or frequencies.
+    /// Seed that draws the landmarks or frequencies of `approx`.
     pub approx_seed: u64,
     /// Storage of kernel matrices.
     pub storage: Storage,
@@ -191,6 +191,16 @@ impl TrainSpec {
         if let MethodSpec::Smkl(_) = self.method {
             self.normalize = Normalize::Trace;
             self.choose.scale = true;
+        }
+        self
+    }
+
+    /// The request without what a comparison asks of all methods and the best single kernel has no use for: it weighs no kernels, so
+    /// that none can share a weight or be dearer.
+    #[must_use]
+    pub(crate) fn for_contender(mut self) -> Self {
+        if let MethodSpec::Single(_) = self.method {
+            (self.group_by, self.penalties) = (GroupBy::None, None);
         }
         self
     }

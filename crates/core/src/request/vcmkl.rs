@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GroupBy, LossName, TrainSpec, optional_number_or_inf};
+use super::{GroupBy, LossName, Slot, TrainSpec, optional_number_or_inf};
 use crate::{Error, Result, weights::LpBall};
 
 /// Parameters of `vcmkl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VcmklSpec {
-    /// Rules per machine.
+    /// Number of rules per machine.
     pub n_rules: RuleCount,
     /// Rewards ν of the margins; `None` is the fixed-margin form.
     pub nu: Option<Nu>,
@@ -27,11 +27,11 @@ pub struct VcmklSpec {
     /// `None`: kernels of a rule as below. A number: every rule has the whole bank and learns its weights under ‖θ_m‖_p ≤ 1.
     #[serde(with = "optional_number_or_inf")]
     pub p: Option<f64>,
-    /// Starts of `ccp`.
+    /// Number of starts of the solver `ccp`.
     pub n_init: usize,
-    /// Folds that choose the number of rules.
+    /// Number of folds of the cross-validation that chooses the number of rules.
     pub folds: usize,
-    /// Of starts, folds and samples drawn.
+    /// Seed that draws starts, folds and samples.
     pub seed: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for VcmklSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RuleCount {
-    /// So many.
+    /// This number of rules.
     Fixed(usize),
     /// One more as long as cross-validation gains by it.
     Chosen(Auto),
@@ -75,13 +75,13 @@ pub enum Auto {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Nu {
-    /// The same for every rule.
+    /// One number that every rule has.
     All(f64),
-    /// One per rule.
+    /// A number for each rule.
     Each(Vec<f64>),
 }
 
-/// Roads to rules.
+/// Solvers that find rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleSolver {
@@ -109,6 +109,24 @@ pub enum Objective {
 }
 
 impl VcmklSpec {
+    /// Names of the parameters and where they lie.
+    pub(super) fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        let Self { n_rules, nu, gamma, cost_ratio, solver, objective, consensus, p, n_init, folds, seed } = self;
+        vec![
+            ("n_rules", Slot::Rules(n_rules)),
+            ("nu", Slot::Rewards(nu)),
+            ("gamma", Slot::OptionalNumber(gamma)),
+            ("cost_ratio", Slot::Number(cost_ratio)),
+            ("solver", Slot::RuleSolver(solver)),
+            ("objective", Slot::Objective(objective)),
+            ("consensus", Slot::OptionalText(consensus)),
+            ("p", Slot::OptionalExponent(p)),
+            ("n_init", Slot::Count(n_init)),
+            ("folds", Slot::Count(folds)),
+            ("seed", Slot::Seed(seed)),
+        ]
+    }
+
     /// Refuses what makes no sense, naming it.
     pub(super) fn check(&self, spec: &TrainSpec) -> Result<()> {
         let refuse =

@@ -15,7 +15,7 @@ use std::{
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::{Ahead, Comparison, Contender, Journal, Protocol, Relay, Watch, contender::single_values, protocol::inner};
+use super::{Ahead, Comparison, Contender, Journal, Relay, Study, contender::single_values, protocol::inner};
 use crate::{
     Error, Model, Result,
     data::{Target, split::Split},
@@ -55,9 +55,9 @@ pub struct Run {
     pub gap: Option<f64>,
     /// How the fit ended.
     pub status: Status,
-    /// Of the fit that is reported, kernel terms not counted.
+    /// Wall seconds of the fit that is reported, kernel terms not counted.
     pub seconds: f64,
-    /// Of choosing the parameters.
+    /// Wall seconds of choosing the parameters.
     pub search_seconds: f64,
     /// What the training part chose.
     pub chosen: Vec<(String, String)>,
@@ -93,32 +93,16 @@ pub struct Detail {
 /// What is compared on what.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
-    pub source: Source<'a>,
-    pub target: &'a Target,
-    pub weight: Option<&'a [f64]>,
-    pub groups: Option<&'a [usize]>,
+    pub study: Study<'a>,
     pub contenders: &'a [Contender],
-    pub protocol: &'a Protocol,
     pub journal: &'a Journal,
-    pub watch: &'a dyn Watch,
 }
 
-/// Runs every contender over the splits of the protocol. What the journal holds is not fitted again. `None` where the watch stopped it:
-/// finished runs are in the journal.
-#[allow(clippy::too_many_arguments)] // each is a thing of its own
-pub fn compare(
-    source: Source<'_>,
-    target: &Target,
-    weight: Option<&[f64]>,
-    groups: Option<&[usize]>,
-    contenders: &[Contender],
-    protocol: &Protocol,
-    journal: &Journal,
-    watch: &dyn Watch,
-) -> Result<Option<Comparison>> {
+/// See [`Study::compare`].
+pub(super) fn compare(work: Work<'_>) -> Result<Option<Comparison>> {
+    let Work { study: Study { target, groups, protocol, watch, .. }, contenders, journal } = work;
     protocol.check(target)?;
     let splits = protocol.splitting.splits(target, groups, protocol.seed)?;
-    let work = Work { source, target, weight, groups, contenders, protocol, journal, watch };
     let ahead = |c: &Contender| -> Result<Ahead> {
         let mut ahead = Ahead { name: c.label.clone(), total: splits.len(), found: 0, seconds: 0.0 };
         for s in 0..splits.len() {
@@ -197,7 +181,7 @@ fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<
             runs.push(run);
             continue;
         }
-        if work.watch.stopped() {
+        if work.study.watch.stopped() {
             return Ok(None);
         }
         let nest = match &mut nest {
@@ -212,7 +196,7 @@ fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<
             }
             Err(e) => Run::failed(contender, &e),
         };
-        if work.watch.stopped() {
+        if work.study.watch.stopped() {
             return Ok(None);
         }
         run.split = s;
@@ -223,7 +207,7 @@ fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<
             run.detail = None;
         }
         work.journal.put(&id, &run)?;
-        work.watch.done(&run.method, began.elapsed().as_secs_f64());
+        work.study.watch.done(&run.method, began.elapsed().as_secs_f64());
         runs.push(run);
     }
     Ok(Some(runs))
@@ -239,9 +223,9 @@ struct Nest<'a> {
 
 impl<'a> Nest<'a> {
     fn new(work: Work<'a>, train: Vec<usize>, test: Vec<usize>) -> Result<Self> {
-        let Work { source, target, weight, protocol, .. } = work;
+        let Study { source, target, weight, protocol, .. } = work.study;
         let own = target.select(&train);
-        let groups: Option<Vec<usize>> = work.groups.map(|g| train.iter().map(|&i| g[i]).collect());
+        let groups: Option<Vec<usize>> = work.study.groups.map(|g| train.iter().map(|&i| g[i]).collect());
         // Test rows are not even named below: folds are cut from training rows alone.
         let folds = inner(&own, groups.as_deref(), protocol.folds, protocol.seed, protocol.splitting.is_ordered())?;
         let rows = |index: Vec<usize>| index.into_iter().map(|i| train[i]).collect::<Vec<_>>();
@@ -252,7 +236,7 @@ impl<'a> Nest<'a> {
     }
 
     fn run(&mut self, contender: &Contender) -> Result<Run> {
-        let Work { protocol, watch, .. } = self.work;
+        let Study { protocol, watch, .. } = self.work.study;
         let terms = self.outer.terms(&contender.spec)?;
         let kernels: Vec<String> = terms.kernel_names();
         let began = Instant::now();
@@ -296,7 +280,7 @@ impl<'a> Nest<'a> {
 
     /// The request with the settings that predict best inside the training part; of equals the first.
     fn choose(&mut self, contender: &Contender) -> Result<TrainSpec> {
-        let Work { source, target, weight, protocol, watch, .. } = self.work;
+        let Study { source, target, weight, protocol, watch, .. } = self.work.study;
         let mut grid = contender.grid.clone();
         if !grid.has("C") {
             let own =
@@ -327,7 +311,7 @@ impl<'a> Nest<'a> {
 
     fn detail(&self, model: &Model, weights: Vec<(String, Vec<f64>)>, tested: &Tested) -> Detail {
         let trace = model.machines.first().map_or_else(Vec::new, |m| m.trace.clone());
-        let regions = model.localized.as_ref().and_then(|_| match self.work.source {
+        let regions = model.localized.as_ref().and_then(|_| match self.work.study.source {
             Source::Table(data) => {
                 let rows = data.select(&self.train);
                 let places = model.memberships(crate::model::NewRows::Table(&rows), None).ok()?;
@@ -342,7 +326,7 @@ impl<'a> Nest<'a> {
 
     /// How many of the test rows predicted to be outside the consensus class each rule has turned down.
     fn vetoes(&self, model: &Model, tested: &Tested) -> Option<Vec<usize>> {
-        let Source::Table(data) = self.work.source else { return None };
+        let Source::Table(data) = self.work.study.source else { return None };
         model.rules.as_ref()?;
         let values = model.rule_values(&data.select(self.outer.test_rows())).ok()??;
         let rows = 0..tested.truth.len();

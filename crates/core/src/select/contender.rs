@@ -1,13 +1,12 @@
 //! Methods that compete, with the settings each may choose from.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::Grid;
 use crate::{
     Error, Result,
     data::Target,
-    request::{MethodSpec, TrainSpec, catalogue},
+    request::{MethodInfo, MethodSpec, TrainSpec, Value, catalogue},
 };
 
 /// A method with its settings. Where the grid has no C, [`crate::train::prices`] are tried.
@@ -36,9 +35,10 @@ impl Contender {
         let method = MethodSpec::named(name)?;
         let grid = match own {
             Some(own) => Grid::parse(own, &method)?,
-            None => own_grid(name, &method),
+            // `l1` and `l2` have said their p.
+            None => Grid::parse(&MethodInfo::named(name).map(MethodInfo::grid).unwrap_or_default(), &method)?,
         };
-        let spec = TrainSpec { method, ..base.clone() };
+        let spec = TrainSpec { method, ..base.clone() }.for_contender();
         let grid = grid.or(&common.clone());
         grid.specs(&spec)?;
         let label = text.split_whitespace().collect::<String>();
@@ -52,18 +52,6 @@ impl Contender {
     }
 }
 
-/// What a method may choose unless told otherwise, besides C.
-fn own_grid(name: &str, method: &MethodSpec) -> Grid {
-    let text = match name {
-        "gmkl" => "v=0.1|0.5|0.9",
-        "lp" => "p=1.5|2|4",
-        // Folds within folds within splits: three are enough to rank kernels.
-        "single" => "folds=3",
-        _ => "",
-    };
-    Grid::parse(text, method).unwrap_or_default()
-}
-
 /// The contenders of a list such as `all`, or `l1, gmkl(v=0.5), smkl`. Equal weights and the best single kernel always take part, first.
 pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) -> Result<Vec<Contender>> {
     let mut names: Vec<String> = Vec::new();
@@ -72,8 +60,8 @@ pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) 
             "" => {}
             "all" => {
                 // `lp` tries several p; the sparse end has a line of its own.
-                let known = catalogue().iter().map(|m| m.name).chain(["l1"]);
-                names.extend(known.filter(|n| suits(n, target)).map(String::from));
+                let suited = catalogue().iter().filter(|m| m.targets.suit(target));
+                names.extend(suited.map(|m| m.name).chain(["l1"]).filter(|n| serves(n, base)).map(String::from));
             }
             _ => names.push(item),
         }
@@ -101,10 +89,11 @@ pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) 
     Ok(out)
 }
 
-/// Can the method serve such a target at all?
-fn suits(name: &str, target: &Target) -> bool {
-    let binary = matches!(target, Target::Classes { names, .. } if names.len() == 2);
-    name != "vcmkl" || binary
+/// Can the method do what the request asks of every method? One that some method cannot do leaves it out of `all`; one that none can is
+/// refused where the first is made.
+fn serves(name: &str, base: &TrainSpec) -> bool {
+    let with = |name: &str| MethodSpec::named(name).map(|method| TrainSpec { method, ..base.clone() }.for_contender());
+    with(name).is_ok_and(|spec| spec.check().is_ok()) || with("uniform").is_ok_and(|spec| spec.check().is_err())
 }
 
 /// Parts between commas that stand outside brackets.
@@ -126,7 +115,7 @@ fn items(list: &str) -> Vec<String> {
 pub(super) fn single_values(grid: &Grid, spec: &TrainSpec) -> Vec<(String, String)> {
     let mut told = grid.describe(spec);
     if !grid.has("C") {
-        told.insert(0, ("C".into(), super::grid::plain(&json!(spec.c))));
+        told.insert(0, ("C".into(), Value::from(spec.c).to_string()));
     }
     told
 }

@@ -4,11 +4,10 @@
 //! exponent, `a..b:s` by s, and `a..b` by decades where b/a is a power of ten (for parameters that are no counts), by 1 where both are whole.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::{
     Error, Result,
-    request::{MethodSpec, TrainSpec},
+    request::{LossName, MethodSpec, TrainSpec, Value},
 };
 
 /// Values per axis at most, and settings at most.
@@ -24,7 +23,6 @@ pub struct Grid {
 impl Grid {
     /// Reads the notation; a mistake points at the character. `method` says which parameters are counts.
     pub fn parse(text: &str, method: &MethodSpec) -> Result<Self> {
-        let defaults = serde_json::to_value(method).unwrap_or_default();
         let mut axes: Vec<(String, Vec<Value>)> = Vec::new();
         for (at, axis) in pieces(text, 0, ';') {
             if axis.trim().is_empty() {
@@ -41,7 +39,7 @@ impl Grid {
             if axes.iter().any(|(known, _)| known == name) {
                 return Err(wrong(at, "expected every parameter once; this one is there already"));
             }
-            let is_count = defaults.get(name).is_some_and(Value::is_u64);
+            let is_count = matches!(method.get(name), Some(Value::Count(_)));
             let start = at + axis.chars().take_while(|c| *c != '=').count() + 1;
             let mut all = Vec::new();
             for (at, item) in pieces(values, start, '|') {
@@ -94,53 +92,33 @@ impl Grid {
     /// What `spec` has at the axes of this grid, for people.
     pub fn describe(&self, spec: &TrainSpec) -> Vec<(String, String)> {
         let value = |name: &str| match name {
-            "C" => json!(spec.c),
-            "epsilon" => json!(spec.epsilon),
-            "loss" => json!(spec.loss),
-            "normalize" => json!(spec.normalize),
-            other => json!(spec.method)[other].clone(),
+            "C" => spec.c.into(),
+            "epsilon" => spec.epsilon.into(),
+            "loss" => spec.loss.map(LossName::as_str).into(),
+            "normalize" => Value::of_word(&spec.normalize),
+            other => spec.method.get(other).unwrap_or(Value::None),
         };
         let names = self.axes.iter().map(|(name, _)| name.clone());
-        names.map(|name| (name.clone(), plain(&value(&name)))).collect()
-    }
-}
-
-/// A value as users write it.
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), |x| x.to_string()),
-        other => other.to_string(),
+        names.map(|name| (name.clone(), value(&name).to_string())).collect()
     }
 }
 
 /// `spec` with another value of one parameter.
 fn set(spec: &TrainSpec, name: &str, value: &Value) -> Result<TrainSpec> {
-    let number = || value.as_f64().ok_or_else(|| Error::param(name, "a number", plain(value)));
+    let number = || value.number().ok_or_else(|| Error::param(name, "a number", value));
+    let wrong = || Error::param(name, "one of those `mercer fit` takes", value);
     let mut out = spec.clone();
     match name {
         "C" => (out.c, out.choose.scale) = (number()?, false),
         "epsilon" => out.epsilon = Some(number()?),
-        "loss" | "normalize" => {
-            let wrong = |_| Error::param(name, "one of those `mercer fit` takes", plain(value));
-            if name == "loss" {
-                out.loss = Some(serde_json::from_value(value.clone()).map_err(wrong)?);
-            } else {
-                out.normalize = serde_json::from_value(value.clone()).map_err(wrong)?;
-            }
-        }
+        "loss" => out.loss = Some(value.word().ok_or_else(wrong)?),
+        "normalize" => out.normalize = value.word().ok_or_else(wrong)?,
+        _ if spec.method.get(name).is_some() => out.method.set(name, value)?,
         _ => {
-            let mut method = json!(spec.method);
-            if name == "name" || method.get(name).is_none() {
-                let own: Vec<String> = method.as_object().map_or_else(Vec::new, |m| {
-                    m.keys().filter(|k| *k != "name").cloned().chain(["C".into(), "epsilon".into()]).collect()
-                });
-                let expected = format!("named after a parameter of {}: {}", spec.method.name(), own.join(", "));
-                return Err(Error::param("grid axis", expected, format!("`{name}`")));
-            }
-            method[name] = value.clone();
-            out.method = serde_json::from_value(method)
-                .map_err(|_| Error::param(name, format!("what {} takes", spec.method.name()), plain(value)))?;
+            let own = spec.method.parameters().into_iter().map(|(known, _)| known);
+            let own = own.chain(["C", "epsilon", "loss", "normalize"]).collect::<Vec<_>>().join(", ");
+            let expected = format!("named after a parameter of {}: {own}", spec.method.name());
+            return Err(Error::param("grid axis", expected, format!("`{name}`")));
         }
     }
     Ok(out)
@@ -172,15 +150,15 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn item_values(item: &str, is_count: bool) -> std::result::Result<Vec<Value>, String> {
-    let told = |x: f64| if is_count && x.fract() == 0.0 && x >= 0.0 { json!(x as u64) } else { json!(x) };
+    let told = |x: f64| if is_count && x.fract() == 0.0 && x >= 0.0 { Value::Count(x as u64) } else { x.into() };
     if item.is_empty() {
         return Err("expected a value".into());
     }
     let Some((low, rest)) = item.split_once("..") else {
         return Ok(vec![match (number(item), item) {
             (Some(x), _) => told(x),
-            (_, "none") => Value::Null,
-            (_, word) => json!(word),
+            (_, "none") => Value::None,
+            (_, word) => word.into(),
         }]);
     };
     let (high, step) = rest.split_once(':').map_or((rest, None), |(h, s)| (h, Some(s)));
@@ -228,7 +206,7 @@ mod tests {
 
     fn values(text: &str) -> Vec<f64> {
         let grid = Grid::parse(text, &MethodSpec::named("clmkl").unwrap()).unwrap();
-        grid.axes[0].1.iter().map(|v| v.as_f64().unwrap()).collect()
+        grid.axes[0].1.iter().map(|v| v.number().unwrap()).collect()
     }
 
     #[test]

@@ -15,8 +15,8 @@ use std::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::Protocol;
-use crate::{Error, Result, data::Target, prepare::Source};
+use super::Study;
+use crate::{Error, Result, prepare::Source};
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -138,14 +138,8 @@ impl fmt::Write for Hash {
 }
 
 /// What tells one piece of work from another: the data to the last bit, the request and the version.
-pub fn fingerprint(
-    source: Source<'_>,
-    target: &Target,
-    weight: Option<&[f64]>,
-    groups: Option<&[usize]>,
-    protocol: &Protocol,
-    request: &impl Serialize,
-) -> String {
+pub(super) fn fingerprint(study: Study<'_>, request: &impl Serialize) -> String {
+    let Study { source, target, weight, groups, protocol, .. } = study;
     let mut hash = Hash(0x6C62_272E_07BB_0142_62B8_2175_6295_C58D);
     // Writing to a hash cannot fail.
     let _ = match source {

@@ -1,28 +1,33 @@
 //! Choosing and comparing: splits, grids, nested cross-validation, paired tests, and a journal that survives a crash.
 //!
-//! [`tune`] scores every setting of one method over the splits of one data set. [`compare`] runs several methods over the same splits,
-//! each choosing its parameters inside the training part alone, and says which differences are real. Both take a [`Journal`]: what it
-//! holds is not fitted again, and the table is the same as that of a run in one go. Results do not depend on the number of threads.
+//! [`Study::tune`] scores every setting of one method over the splits of one data set. [`Study::compare`] runs several methods over the
+//! same splits, each choosing its parameters inside the training part alone, and says which differences are real. Both take a
+//! [`Journal`]: what it holds is not fitted again, and the table is the same as that of a run in one go. Results do not depend on the
+//! number of threads.
 
 mod compare;
 mod contender;
 mod grid;
+mod held_out;
 mod journal;
 mod protocol;
 mod significance;
 mod stability;
+mod study;
 mod summary;
 mod tune;
 
-pub use compare::{Detail, Run, compare};
+pub use compare::{Detail, Run};
 pub use contender::{Contender, contenders};
 pub use grid::Grid;
-pub use journal::{Journal, fingerprint};
+pub use held_out::held_out;
+pub use journal::Journal;
 pub use protocol::{Protocol, Splitting};
 pub use significance::{Paired, holm, paired};
 pub use stability::{KernelStability, Stability, interchangeable};
+pub use study::Study;
 pub use summary::{Aligned, Comparison, Line};
-pub use tune::{Setting, Tuning, tune};
+pub use tune::{Setting, Tuning};
 
 use std::ops::ControlFlow;
 
@@ -45,7 +50,7 @@ pub trait Watch: Sync {
 /// Runs of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ahead {
-    /// Of the method.
+    /// Label of the method.
     pub name: String,
     /// How many there are in all.
     pub total: usize,

@@ -28,7 +28,7 @@ const POINTS: usize = 400;
 /// One method in the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Its label.
+    /// Label of the method.
     pub method: String,
     /// Splits with a score.
     pub runs: usize,
@@ -40,7 +40,7 @@ pub struct Line {
     pub interval: Option<(f64, f64)>,
     /// Mean number of kernels with a weight.
     pub selected: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the number of kernels with a weight.
     pub selected_sd: f64,
     /// Mean number of kernels that together carry 99 % of the weight.
     #[serde(default)]
@@ -70,11 +70,11 @@ pub struct Line {
 /// Alignments of the kernels that weigh most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aligned {
-    /// Names.
+    /// Names of the kernels.
     pub kernels: Vec<String>,
-    /// With the target.
+    /// Alignment of each kernel with the target.
     pub target: Vec<f64>,
-    /// With each other.
+    /// Alignment of every two kernels.
     pub between: Vec<Vec<f64>>,
 }
 
@@ -89,9 +89,9 @@ pub struct Comparison {
     pub protocol: Vec<(String, String)>,
     /// Classes, where there are any.
     pub classes: Option<Vec<String>>,
-    /// Splits.
+    /// Number of splits.
     pub splits: usize,
-    /// The table.
+    /// One line per method, in the order they were named.
     pub lines: Vec<Line>,
     /// p of the corrected test between every two methods, in the order of the table.
     pub between: Vec<Vec<Option<f64>>>,
@@ -113,12 +113,12 @@ pub struct Comparison {
 
 impl Comparison {
     pub(super) fn new(work: Work<'_>, splits: &[Split], mut runs: Vec<Run>) -> Self {
-        let metric = work.protocol.metric;
+        let metric = work.study.protocol.metric;
         let labels: Vec<&str> = work.contenders.iter().map(|c| c.label.as_str()).collect();
         let by_method: Vec<Vec<&Run>> =
             labels.iter().map(|l| runs.iter().filter(|r| r.method == *l).collect()).collect();
         let ratio = splits.iter().map(|(a, b)| b.len() as f64 / a.len() as f64).sum::<f64>() / splits.len() as f64;
-        let mut lines: Vec<Line> = by_method.iter().map(|own| line(own, work.target, splits)).collect();
+        let mut lines: Vec<Line> = by_method.iter().map(|own| line(own, work.study.target, splits)).collect();
         let scores: Vec<Vec<Option<f64>>> = by_method.iter().map(|own| own.iter().map(|r| r.score).collect()).collect();
         let test = |i: usize, j: usize| {
             let both = || scores[i].iter().zip(&scores[j]).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
@@ -162,7 +162,7 @@ impl Comparison {
             run.decision.clear();
             run.kernels = None;
         }
-        let classes = match work.target {
+        let classes = match work.study.target {
             Target::Classes { names, .. } => Some(names.clone()),
             Target::Values(_) => None,
         };
@@ -300,7 +300,7 @@ fn roc(positive: &[bool], decision: &[f64]) -> Vec<(f64, f64)> {
 }
 
 fn protocol(work: Work<'_>, splits: &[Split]) -> Vec<(String, String)> {
-    let p = work.protocol;
+    let p = work.study.protocol;
     let sizes = |part: fn(&Split) -> usize| {
         let (low, high) = splits.iter().map(part).fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
         if low == high { low.to_string() } else { format!("{low} to {high}") }
@@ -311,7 +311,7 @@ fn protocol(work: Work<'_>, splits: &[Split]) -> Vec<(String, String)> {
     } else {
         format!("chosen in each training part by {} folds, {}", p.folds, p.metric.name())
     };
-    let together = if work.groups.is_some() { "; rows of one group stay together" } else { "" };
+    let together = if work.study.groups.is_some() { "; rows of one group stay together" } else { "" };
     let mut facts = vec![
         ("splits".into(), format!("{}{together}, seed {}", p.splitting.describe(), p.seed)),
         ("rows".into(), format!("{} to learn from, {} to test on", sizes(|s| s.0.len()), sizes(|s| s.1.len()))),
@@ -357,9 +357,9 @@ fn alignments(work: Work<'_>, kernels: &[String], stability: &[Stability]) -> (V
     if kernels.is_empty() || kernels.len() > MOST_ALIGNED {
         return Default::default();
     }
-    let found: Result<Diagnosis> = match work.source {
-        Source::Table(data) => diagnose(data, work.target, spec),
-        Source::Ready(stack) => diagnose_precomputed(stack, work.target, spec),
+    let found: Result<Diagnosis> = match work.study.source {
+        Source::Table(data) => diagnose(data, work.study.target, spec),
+        Source::Ready(stack) => diagnose_precomputed(stack, work.study.target, spec),
     };
     let Ok(found) = found else { return Default::default() };
     // Names differ in automatic widths; places do not.

@@ -7,28 +7,27 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Watch, compare::in_parallel};
+use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Study, compare::in_parallel};
 use crate::{
     Result,
-    data::Target,
     metrics::mean_interval,
-    prepare::{Fold, Source},
+    prepare::Fold,
     request::TrainSpec,
     train::{best_of, prices},
 };
 
-/// One setting.
+/// One setting with its scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Parameters as users write them.
     pub parameters: Vec<(String, String)>,
     /// The metric on each split; `None` where the setting was given up before.
     pub scores: Vec<Option<f64>>,
-    /// Their mean.
+    /// Mean of the scores.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the scores.
     pub sd: f64,
-    /// 95 % bootstrap interval of the mean.
+    /// The 95 % bootstrap interval of the mean.
     pub interval: Option<(f64, f64)>,
     /// Splits on which the fit was a constant on its training rows.
     #[serde(default)]
@@ -53,7 +52,7 @@ pub struct Tuning {
     pub best: usize,
     /// The whole request of the best.
     pub spec: TrainSpec,
-    /// Of all fits, each counted for itself.
+    /// Wall seconds of all fits, each counted for itself.
     pub seconds: f64,
 }
 
@@ -67,18 +66,9 @@ struct Unit {
 /// What a split has to say of every setting: its score, and whether the fit was a constant.
 type Found = Vec<Option<(f64, bool)>>;
 
-/// Scores every setting of the contender. `None` where the watch stopped it; finished units are in the journal.
-#[allow(clippy::too_many_arguments)] // each is a thing of its own
-pub fn tune(
-    source: Source<'_>,
-    target: &Target,
-    weight: Option<&[f64]>,
-    groups: Option<&[usize]>,
-    contender: &Contender,
-    protocol: &Protocol,
-    journal: &Journal,
-    watch: &dyn Watch,
-) -> Result<Option<Tuning>> {
+/// See [`Study::tune`].
+pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -> Result<Option<Tuning>> {
+    let Study { source, target, weight, groups, protocol, watch } = study;
     protocol.check(target)?;
     let mut grid = contender.grid.clone();
     if !grid.has("C") {

@@ -116,8 +116,7 @@ fn prepare(
     target: &Target,
     sample_weight: Option<&[f64]>,
 ) -> Result<(TrainSpec, Prepared)> {
-    let spec: TrainSpec = serde_json::from_value(model.spec.clone())
-        .map_err(|e| Error::data("model", format!("its request cannot be read ({e})"), "fit it again"))?;
+    let spec = model.request.clone();
     same_classes(model, target)?;
     let prepared = Prepared::from_table(data, target, sample_weight, &spec)?;
     if prepared.samples.kept.len() != model.n_samples {

@@ -362,7 +362,7 @@ fn indefinite_matrices_are_refused_or_repaired_and_the_model_says_so() {
     for indefinite in [Indefinite::Shift, Indefinite::Clip, Indefinite::Flip] {
         let model = train(&view(&x), &y, None, &request(indefinite), &mut Silent).unwrap();
         assert!(model.warnings[0].contains("eigenvalues are negative"), "{:?}", model.warnings);
-        assert_eq!(model.spec["indefinite"], serde_json::json!(indefinite));
+        assert_eq!(model.request.indefinite, indefinite);
         assert_eq!(reloaded(&model), model);
         // The same through a stack of matrices.
         let k = values(&x, &x);

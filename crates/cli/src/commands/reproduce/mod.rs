@@ -17,16 +17,17 @@ use mercer::{
     metrics::Metric,
     prepare::Source,
     report,
-    select::{Contender, Grid, Journal, Protocol, Splitting, compare, fingerprint, tune},
+    select::{Contender, Grid, Journal, Protocol, Splitting, Study},
 };
 use plan::{Entry, Experiment, Part};
 use rows::{HEADERS, Row};
 
 use super::select;
 use crate::{
-    Exit, output,
+    Exit,
+    args::ReproduceArgs,
+    output,
     progress::{Show, catch_interrupt_saying},
-    select_args::ReproduceArgs,
     ticker::Ticker,
 };
 
@@ -144,11 +145,10 @@ fn run_part(
             // Ranking needs less than counting.
             contender.spec.tol = part.tol.max(1e-3);
             let source = Source::Table(&data);
-            let journal = journal(&fingerprint(source, &target, None, None, &inside, contender))?;
             let ticker = ticker(format!("{}, choosing: ", part.name), part.folds);
-            let found = threads::install(args.threads, || {
-                tune(source, &target, None, None, contender, &inside, &journal, &ticker)
-            });
+            let study = Study { watch: &ticker, ..Study::new(source, &target, &inside) };
+            let journal = journal(&study.key(contender))?;
+            let found = threads::install(args.threads, || study.tune(contender, &journal));
             ticker.finish();
             let Some(found) = found? else { return Ok(None) };
             let told = contender.grid.describe(&found.spec);
@@ -166,16 +166,15 @@ fn run_part(
         let protocol = protocol(if rounds > 1 { 1 } else { repeats }, seed);
         // Those with the same kernels share them.
         for list in list.chunk_by(|a, b| a.spec.kernels == b.spec.kernels) {
-            let journal = journal(&fingerprint(source, &target, None, None, &protocol, &list))?;
             let prefix = if rounds > 1 {
                 format!("{}, set {} of {rounds}: ", part.name, round + 1)
             } else {
                 format!("{}: ", part.name)
             };
             let ticker = ticker(prefix, repeats);
-            let found = threads::install(args.threads, || {
-                compare(source, &target, None, None, list, &protocol, &journal, &ticker)
-            });
+            let study = Study { watch: &ticker, ..Study::new(source, &target, &protocol) };
+            let journal = journal(&study.key(&list))?;
+            let found = threads::install(args.threads, || study.compare(list, &journal));
             ticker.finish();
             let Some(found) = found? else { return Ok(None) };
             for run in found.runs {

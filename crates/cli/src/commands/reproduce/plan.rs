@@ -12,7 +12,7 @@ use mercer::{
 use serde::Deserialize;
 
 use super::pixels;
-use crate::commands::target_key;
+use crate::commands::load::target_key;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -20,7 +20,8 @@ use mercer::{
     },
     kernels::Normalize,
     linalg::threads,
-    methods::{MethodSpec, Prepared, Solver},
+    prepare::Prepared,
+    request::{Gmkl, MethodSpec, Solver},
     trace::{Silent, Status},
 };
 
@@ -133,7 +134,7 @@ fn sweep(
                 normalize,
                 c,
                 tol,
-                method: MethodSpec::Gmkl { v, p: 2.0, solver },
+                method: MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver }),
                 ..TrainSpec::default()
             };
             let prepared = Prepared::from_table(&x, &y, None, &spec(Solver::Auto))?;

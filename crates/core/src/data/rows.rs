@@ -327,7 +327,8 @@ mod tests {
         data::synthetic,
         gram::GramSource,
         linalg::{COPIES, threads},
-        methods::{Prepared, TrainSpec},
+        prepare::Prepared,
+        request::TrainSpec,
     };
 
     #[test]

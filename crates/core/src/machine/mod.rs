@@ -24,7 +24,7 @@ use crate::{
     Result,
     gram::Forms,
     linalg::{Matrix, dot},
-    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
+    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, LossName, Squared, SquaredHinge},
 };
 
 /// What is fitted: targets, prices and a loss.
@@ -178,6 +178,28 @@ pub enum Fitting {
 }
 
 impl Fitting {
+    /// The loss of that name; the number is the half-width of the tube, which only `epsilon_insensitive` reads.
+    pub fn new(name: LossName, epsilon: f64) -> Result<Self> {
+        Ok(match name {
+            LossName::Hinge => Self::Hinge(Hinge),
+            LossName::SquaredHinge => Self::SquaredHinge(SquaredHinge),
+            LossName::Logistic => Self::Logistic(Logistic),
+            LossName::EpsilonInsensitive => Self::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?),
+            LossName::Squared => Self::Squared(Squared),
+        })
+    }
+
+    /// The name of the loss.
+    pub fn name(&self) -> LossName {
+        match self {
+            Self::Hinge(_) => LossName::Hinge,
+            Self::SquaredHinge(_) => LossName::SquaredHinge,
+            Self::Logistic(_) => LossName::Logistic,
+            Self::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
+            Self::Squared(_) => LossName::Squared,
+        }
+    }
+
     /// The loss.
     pub fn loss(&self) -> &dyn Loss {
         match self {

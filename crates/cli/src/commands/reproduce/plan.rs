@@ -6,7 +6,7 @@ use mercer::{
     Error, Result, TrainSpec,
     data::{self, Dataset, Target, array, csv::Table, csv::TaskHint, source, split, synthetic},
     kernels::Normalize,
-    model::Scheme,
+    request::Scheme,
     select::{Contender, Grid},
 };
 use serde::Deserialize;

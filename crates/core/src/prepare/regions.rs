@@ -113,14 +113,14 @@ impl Prepared {
         let (mut build, _) = options(spec);
         build.budget = self.room();
         let grams = GramSet::from_rows(x, &kernels, &build)?;
-        Ok(PlacingKernel::Own { grams, kernels, after: terms })
+        Ok(PlacingKernel::Own { grams: Box::new(grams), kernels, after: terms })
     }
 }
 
 /// Σ_m w_m k_m over base kernels, or the average of kernels of its own.
 pub(crate) enum PlacingKernel {
     Base(Vec<f64>),
-    Own { grams: GramSet, kernels: Vec<KernelSpec>, after: usize },
+    Own { grams: Box<GramSet>, kernels: Vec<KernelSpec>, after: usize },
 }
 
 impl PlacingKernel {
@@ -143,7 +143,7 @@ impl PlacingKernel {
             }
             Self::Own { grams, after, .. } => {
                 let share = 1.0 / grams.n_terms() as f64;
-                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (grams, t), coef));
+                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (&**grams, t), coef));
             }
         }
         out

@@ -29,7 +29,7 @@ pub(super) fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     match (pair, x.dense()) {
         (Pair::Product, Some(rows)) if rows.cols() >= TUNING.columns_for_product => products(rows, 1.0, &mut table),
         (Pair::SquaredDistance, Some(rows)) if rows.cols() >= TUNING.columns_for_product => {
-            squared_distances(rows, &mut table)
+            squared_distances(rows, &mut table);
         }
         _ => table.data_mut().par_chunks_mut(x.rows()).enumerate().for_each(|(i, row)| {
             row[..=i].iter_mut().enumerate().for_each(|(j, o)| *o = x.pair(pair, i, x, j));

@@ -108,8 +108,7 @@ impl LowRankSum {
             }
             (out, squares)
         };
-        let chunks = self.parts.par_chunks(TUNING.bases_per_task);
-        let sums: Vec<(Vec<f64>, Vec<(usize, f64)>)> = chunks.map(sum).collect();
+        let sums: Vec<_> = self.parts.par_chunks(TUNING.bases_per_task).map(sum).collect();
         let mut out = vec![0.0; v.len()];
         sums.iter().for_each(|(sum, _)| axpy(1.0, sum, &mut out));
         let squares = self.parts.chunks(TUNING.bases_per_task).zip(sums);

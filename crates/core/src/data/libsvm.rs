@@ -4,7 +4,7 @@ use std::{io::BufRead, path::Path};
 
 use super::{
     Sparse,
-    read::{Format, Reader},
+    read::{Format, ReadTable},
     source::{self, Lines, Span, shown},
     table::{Column, Table},
 };
@@ -20,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     name: Some("LIBSVM"),
     extensions: &["svm", "libsvm", "svmlight"],
     detect: looks_like_libsvm,
-    reader: Reader::Rows(read),
+    reader: ReadTable::Rows(read),
 };
 
 /// Does the first line look like `label 3:0.5 7:1`?

@@ -14,11 +14,11 @@ const LONGEST_LINE: usize = 1 << 28;
 /// Some rows of a file: from first to last, counted from 1, by steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// At least 1.
+    /// The first row, at least 1.
     pub first: usize,
-    /// At least `first`.
+    /// The last row that may be taken, at least `first`.
     pub last: usize,
-    /// At least 1.
+    /// Every `step`-th row is taken, from the first on; at least 1.
     pub step: usize,
 }
 

@@ -346,7 +346,7 @@ impl Table {
         self.features_called(chosen, &|j| self.name(j).to_string())
     }
 
-    /// The same under other names.
+    /// The chosen columns as features under the names that `name` gives.
     fn features_called(&self, chosen: &[usize], name: &dyn Fn(usize) -> String) -> Result<Dataset> {
         if chosen.is_empty() {
             return Err(Error::data("features", "no column is left", "exclude fewer columns"));

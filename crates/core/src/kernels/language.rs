@@ -50,7 +50,7 @@ pub struct Bank {
     parts: Vec<Clause>,
 }
 
-/// Reads a text.
+/// Reads a text of the kernel language; an error points at one of its characters.
 pub fn parse(text: &str) -> Result<Bank> {
     parser::bank(text)
 }

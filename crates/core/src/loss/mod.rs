@@ -22,10 +22,10 @@ pub use squared_hinge::SquaredHinge;
 
 /// A convex loss ℓ(y, f) of a target and a decision value.
 pub trait Loss: Sync {
-    /// What users type.
+    /// The word that users type for it.
     fn name(&self) -> &'static str;
 
-    /// ℓ(y, f).
+    /// The loss ℓ(y, f) of one sample.
     fn value(&self, y: f64, f: f64) -> f64;
 
     /// ℓ*(y, u) = sup_f u f − ℓ(y, f); infinite outside the domain.

@@ -21,7 +21,7 @@ const MAX_SPLITS: usize = 20;
 /// Groups listed, at most.
 const MAX_GROUPS: usize = 12;
 
-/// `0.812 ± 0.034`.
+/// Writes a mean and its deviation, as `0.812 ± 0.034`.
 fn plus_minus(mean: Option<f64>, sd: Option<f64>) -> String {
     match (mean, sd) {
         (Some(m), Some(s)) => format!("{} ± {}", significant(m, 3), significant(s, 2)),

@@ -9,7 +9,7 @@ use super::{
 /// Kernels shown per method, at most.
 const MAX_KERNELS: usize = 40;
 
-/// The whole page.
+/// The report as one HTML page that loads nothing.
 pub fn html(data: &ReportData) -> String {
     // Beside a comparison, the table of methods is about one fit.
     let own = data.methods.first().map(|m| m.method.as_str());

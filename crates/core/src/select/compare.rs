@@ -44,7 +44,7 @@ pub struct Run {
     /// The number with a weight in one machine, region or rule, on average.
     #[serde(default)]
     pub selected_each: f64,
-    /// Kernels on offer.
+    /// How many kernels the bank offered.
     pub total: usize,
     /// Outer iterations of all machines.
     #[serde(default)]
@@ -53,9 +53,9 @@ pub struct Run {
     pub gap: Option<f64>,
     /// How the fit ended.
     pub status: Status,
-    /// Of the fit that is reported, kernel terms not counted.
+    /// Seconds of the fit that is reported, without the time that kernels took.
     pub seconds: f64,
-    /// Of choosing the parameters.
+    /// Seconds that choosing the parameters took.
     pub search_seconds: f64,
     /// What the training part chose.
     pub chosen: Vec<(String, String)>,

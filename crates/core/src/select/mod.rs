@@ -45,7 +45,7 @@ pub trait Watch: Sync {
 /// Runs of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ahead {
-    /// Of the method.
+    /// The name of the method.
     pub name: String,
     /// How many there are in all.
     pub total: usize,
@@ -55,7 +55,7 @@ pub struct Ahead {
     pub seconds: f64,
 }
 
-/// Watches nothing.
+/// A watch that does nothing and never stops the work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 

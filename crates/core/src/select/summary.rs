@@ -27,7 +27,7 @@ const POINTS: usize = 400;
 /// One method in the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Its label.
+    /// The label of the method.
     pub method: String,
     /// Splits with a score.
     pub runs: usize,
@@ -39,12 +39,12 @@ pub struct Line {
     pub interval: Option<(f64, f64)>,
     /// Mean number of kernels with a weight.
     pub selected: f64,
-    /// Its standard deviation.
+    /// The standard deviation of the number of selected kernels.
     pub selected_sd: f64,
     /// Mean number of kernels that together carry 99 % of the weight.
     #[serde(default)]
     pub carrying: f64,
-    /// Kernels on offer.
+    /// How many kernels the bank offered.
     pub total: usize,
     /// Mean seconds of a fit, and of choosing its parameters.
     pub seconds: (f64, f64),
@@ -69,28 +69,28 @@ pub struct Line {
 /// Alignments of the kernels that weigh most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aligned {
-    /// Names.
+    /// The names of the kernels.
     pub kernels: Vec<String>,
-    /// With the target.
+    /// The alignment of each kernel with the target.
     pub target: Vec<f64>,
-    /// With each other.
+    /// The alignment of each kernel with each other one.
     pub between: Vec<Vec<f64>>,
 }
 
 /// All that a comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What was measured.
+    /// The name of the metric.
     pub metric: String,
-    /// Is more better?
+    /// Is a larger value of the metric a better one?
     pub higher_is_better: bool,
     /// How rows were cut and parameters chosen, in words.
     pub protocol: Vec<(String, String)>,
     /// Classes, where there are any.
     pub classes: Option<Vec<String>>,
-    /// Splits.
+    /// The number of splits.
     pub splits: usize,
-    /// The table.
+    /// The lines of the table, one per method.
     pub lines: Vec<Line>,
     /// p of the corrected test between every two methods, in the order of the table.
     pub between: Vec<Vec<Option<f64>>>,

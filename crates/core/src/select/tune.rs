@@ -15,16 +15,16 @@ use crate::{
     metrics::mean_interval,
 };
 
-/// One setting.
+/// One setting of the parameters, and how it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Parameters as users write them.
     pub parameters: Vec<(String, String)>,
     /// The metric on each split; `None` where the setting was given up before.
     pub scores: Vec<Option<f64>>,
-    /// Their mean.
+    /// The mean of the scores.
     pub mean: f64,
-    /// Their standard deviation.
+    /// The standard deviation of the scores.
     pub sd: f64,
     /// 95 % bootstrap interval of the mean.
     pub interval: Option<(f64, f64)>,
@@ -38,9 +38,9 @@ pub struct Setting {
 pub struct Tuning {
     /// Label of the method.
     pub method: String,
-    /// What was measured.
+    /// The name of the metric.
     pub metric: String,
-    /// Is more better?
+    /// Is a larger value of the metric a better one?
     pub higher_is_better: bool,
     /// How rows were cut.
     pub protocol: String,
@@ -51,7 +51,7 @@ pub struct Tuning {
     pub best: usize,
     /// The whole request of the best.
     pub spec: TrainSpec,
-    /// Of all fits, each counted for itself.
+    /// Seconds of all fits together, as if they had run one after another.
     pub seconds: f64,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Bank, Given, KernelList, MAX_KERNELS, NumberKernel, ScopedKernels, Series, TextKind, WIDTHS,
     numbers::{self, Argument, ArgumentValue, AutomaticScale},
-    scopes::Place,
+    scopes::ScopePlace,
 };
 use crate::{
     Error, Result, Told,
@@ -31,7 +31,7 @@ impl Bank {
             for scope in &group.scopes {
                 for family in &group.kernels {
                     let KernelList::Precomputed(name) = family else { continue };
-                    for Place { columns, label } in scope.grams(name.as_deref(), data)? {
+                    for ScopePlace { columns, label } in scope.grams(name.as_deref(), data)? {
                         let next = places.len();
                         let place = *places.entry(columns.clone()).or_insert(next);
                         let function = Function::Precomputed { indefinite: Indefinite::default() };
@@ -47,7 +47,7 @@ impl Bank {
                     if kernels.is_empty() {
                         continue;
                     }
-                    for Place { columns, label } in scope.places(data, text)? {
+                    for ScopePlace { columns, label } in scope.places(data, text)? {
                         let next = places.len();
                         let place = *places.entry(columns.clone()).or_insert(next);
                         for family in &kernels {

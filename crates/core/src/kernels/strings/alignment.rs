@@ -29,7 +29,7 @@ impl Scoring {
         Self::ALL.iter().find(|(s, _)| *s == self).map_or("", |(_, word)| word)
     }
 
-    /// Of two letters; unknown ones score −1.
+    /// The score of two letters side by side; an unknown letter scores −1.
     pub fn score(self, a: Option<u32>, b: Option<u32>) -> i32 {
         let table = match self {
             Self::Blosum62 => &BLOSUM62,

@@ -13,7 +13,8 @@ use mercer::{
     data::{Dataset, Rng, Target},
     gram::{GramSource, Storage},
     linalg::{Matrix, threads},
-    methods::{MethodSpec, Prepared},
+    prepare::Prepared,
+    request::MethodSpec,
     trace::Silent,
 };
 

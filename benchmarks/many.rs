@@ -12,7 +12,8 @@ use mercer::{
     data::{Dataset, Rng, Target, TaskHint, read},
     gram::GramSource,
     linalg::Matrix,
-    methods::{MethodSpec, Prepared},
+    prepare::Prepared,
+    request::MethodSpec,
     trace::Silent,
 };
 

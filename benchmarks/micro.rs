@@ -16,7 +16,7 @@ use mercer::{
     linalg::{Matrix, dot, exp_scaled, threads},
     loss::Hinge,
     machine::{Combined, Machine, Smo, Stop, Task},
-    methods::Cuts,
+    outer::Cuts,
     weights::{ElasticNet, WeightSet},
 };
 use rayon::prelude::*;

@@ -9,13 +9,8 @@
 use std::time::Instant;
 
 use mercer::{
-    Result, TrainSpec,
-    data::synthetic,
-    kernels::Normalize,
-    linalg::threads,
-    methods::{MethodSpec, Prepared},
-    model::Certificate,
-    trace::Silent,
+    Result, TrainSpec, data::synthetic, kernels::Normalize, linalg::threads, model::Certificate, prepare::Prepared,
+    request::MethodSpec, trace::Silent,
 };
 
 /// C in equal ratios, for unit-trace kernels on n rows.

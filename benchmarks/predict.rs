@@ -11,7 +11,8 @@ use mercer::{
     Error, Result, TrainSpec,
     data::{Dataset, Rng, Target},
     linalg::{Matrix, threads},
-    methods::{MethodSpec, Prepared},
+    prepare::Prepared,
+    request::MethodSpec,
     trace::Silent,
 };
 

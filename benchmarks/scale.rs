@@ -15,7 +15,8 @@ use mercer::{
     data::{Dataset, Rng, Target},
     gram::GramSource,
     linalg::Matrix,
-    methods::{MethodSpec, Prepared},
+    prepare::Prepared,
+    request::MethodSpec,
     trace::{IterRecord, Observer},
 };
 

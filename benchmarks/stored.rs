@@ -13,7 +13,8 @@ use mercer::{
     gram::{GramSource, Stack},
     kernels::Normalize,
     linalg::threads,
-    methods::{LossName, MethodSpec, Prepared, Solver},
+    prepare::Prepared,
+    request::{Gmkl, LossName, Lp, MethodSpec, Solver},
     trace::Silent,
 };
 
@@ -49,7 +50,7 @@ fn run(folder: &Path, method: &str, repeats: usize, c: f64) -> Result<()> {
     // gmkl:interior and the like name the solver too.
     let (method, solver) = method.split_once(':').unwrap_or((method, "auto"));
     let mut named = MethodSpec::named(method)?;
-    if let MethodSpec::Gmkl { solver: own, .. } | MethodSpec::Lp { solver: own, .. } = &mut named {
+    if let MethodSpec::Gmkl(Gmkl { solver: own, .. }) | MethodSpec::Lp(Lp { solver: own, .. }) = &mut named {
         *own = match solver {
             "interior" => Solver::Interior,
             "level" => Solver::Level,

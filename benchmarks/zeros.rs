@@ -16,7 +16,8 @@ use mercer::{
     data::{Dataset, Table, Target, TaskHint, split, synthetic},
     kernels::Normalize,
     linalg::threads,
-    methods::{MethodSpec, Prepared, Solver},
+    prepare::Prepared,
+    request::{Gmkl, MethodSpec, Solver},
     trace::{Silent, Status},
 };
 
@@ -129,7 +130,7 @@ fn sweep(
                 normalize,
                 c,
                 tol,
-                method: MethodSpec::Gmkl { v, p: 2.0, solver },
+                method: MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver }),
                 ..TrainSpec::default()
             };
             let prepared = Prepared::from_table(&x, &y, None, &spec(Solver::Auto))?;

@@ -20,9 +20,11 @@ use mercer::{
     data::{Dataset, Table, Target, TaskHint, View, split},
     kernels::Normalize,
     linalg::Matrix,
-    methods::{MethodSpec, Prepared, Solver, Source, grid_search},
     model::Input,
+    prepare::{Prepared, Source},
+    request::{Gmkl, MethodSpec, Smkl, Solver},
     trace::Silent,
+    train::grid_search,
 };
 
 fn main() -> Result<()> {
@@ -95,8 +97,8 @@ fn compare(name: &str, splits: u64) -> Result<()> {
     println!("{:8} {:>16} {:>12} {:>12} {:>10}", "method", "error", "bands", "kernels", "median C");
     let base = TrainSpec { kernels, normalize: Normalize::Trace, ..TrainSpec::default() };
     for (label, method) in [
-        ("smkl", MethodSpec::Smkl { penalty: "log+gl".into(), eps: 1e-4 }),
-        ("L1", MethodSpec::Gmkl { v: 1.0, p: 2.0, solver: Solver::Level }),
+        ("smkl", MethodSpec::Smkl(Smkl { penalty: "log+gl".into(), eps: 1e-4 })),
+        ("L1", MethodSpec::Gmkl(Gmkl { v: 1.0, p: 2.0, solver: Solver::Level })),
         ("uniform", MethodSpec::Uniform {}),
     ] {
         let spec = TrainSpec { method, ..base.clone() };
@@ -125,7 +127,7 @@ fn compare(name: &str, splits: u64) -> Result<()> {
 /// Requests to choose from. SMKL: six values of C from the start of [`mercer::methods::Threshold`] on. Others: 10 to 10⁴.
 fn grid(x: &Dataset, y: &Target, spec: &TrainSpec) -> Result<Vec<TrainSpec>> {
     let prices = match spec.method {
-        MethodSpec::Smkl { .. } => Prepared::from_table(x, y, None, spec)?.collapse_threshold(spec)?.grid(6, 2.0),
+        MethodSpec::Smkl(_) => Prepared::from_table(x, y, None, spec)?.collapse_threshold(spec)?.grid(6, 2.0),
         _ => (2..=8).map(|k| 10f64.powf(0.5 * f64::from(k))).collect(),
     };
     let tubes = match y {

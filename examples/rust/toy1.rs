@@ -7,9 +7,11 @@ use mercer::{
     Result, TrainSpec,
     data::{Target, synthetic},
     kernels::Normalize,
-    methods::{MethodSpec, Solver, Source, grid_search},
     metrics,
+    prepare::Source,
+    request::{Gmkl, MethodSpec, Solver},
     trace::Silent,
+    train::grid_search,
 };
 
 const REPEATS: u64 = 20;
@@ -17,7 +19,7 @@ const REPEATS: u64 = 20;
 fn main() -> Result<()> {
     let asked = |word: &str| std::env::args().any(|a| a == word);
     let (standardize, each) = (asked("standardize"), asked("each"));
-    let gmkl = |v| MethodSpec::Gmkl { v, p: 2.0, solver: Solver::Level };
+    let gmkl = |v| MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver: Solver::Level });
     let methods = [
         ("uniform", MethodSpec::Uniform {}),
         ("L2, v=0", gmkl(0.0)),

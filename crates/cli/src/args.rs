@@ -7,8 +7,8 @@ use mercer::{
     TrainSpec,
     data::{Missing, Span, TaskHint},
     kernels::{Indefinite, Normalize},
-    methods::{Approx, ClassWeight, GateName, GroupBy, LossName, Storage},
-    model::Scheme,
+    request::Scheme,
+    request::{Approx, ClassWeight, GateName, GroupBy, LossName, Storage},
 };
 use serde_json::Value;
 

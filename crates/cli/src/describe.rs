@@ -6,8 +6,9 @@ use mercer::{
     Model,
     gram::ApproxError,
     localize::Placement,
-    model::{Certificate, Input, Localized, Scheme, Task},
+    model::{Certificate, Input, Localized, Task},
     report::{self, MethodRow, WeightPanel, significant, table},
+    request::Scheme,
 };
 use serde_json::{Value, json};
 
@@ -290,7 +291,7 @@ mod tests {
         Model {
             task: Task::Classification {
                 classes: classes.iter().map(ToString::to_string).collect(),
-                scheme: mercer::model::Scheme::OneVsRest,
+                scheme: mercer::request::Scheme::OneVsRest,
             },
             input: Input::Table {
                 columns: (0..3).map(|j| format!("x{j}")).collect(),

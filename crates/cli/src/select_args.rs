@@ -7,8 +7,8 @@ use mercer::{
     TrainSpec,
     data::{Missing, Span, TaskHint},
     kernels::{Indefinite, Normalize},
-    methods::{Approx, ClassWeight, LossName},
-    model::Scheme,
+    request::Scheme,
+    request::{Approx, ClassWeight, LossName},
 };
 
 use crate::values::{bytes, class_weight, named, named_file, number, positive, span, task, threads};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{
     data::{Span, TaskHint},
-    methods::ClassWeight,
+    request::ClassWeight,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@
 //! outer method needs back is the signed dual vector `a` and the numbers s_m = aᵀ K_m a.
 //!
 //! ```
-//! use mercer::{data::synthetic, methods::TrainSpec, trace::Silent};
+//! use mercer::{TrainSpec, data::synthetic, trace::Silent};
 //!
 //! let (data, target) = synthetic::toy1(60, 7);
 //! let spec = TrainSpec { kernels: "rbf(0.5|1|2), linear on all, each".into(), ..TrainSpec::default() };
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Modules are listed in the order data flows; a module may use only those to its left:
-//! `error < tuning < linalg < trace < data < kernels < gram < loss < metrics < machine < weights < localize < model < methods < select < report`.
+//! `error < tuning < linalg < trace < data < kernels < gram < loss < metrics < machine < weights < localize < request < model < outer < prepare < methods < train < select < report`.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -37,15 +37,20 @@ pub mod machine;
 pub mod methods;
 pub mod metrics;
 pub mod model;
+pub mod outer;
+pub mod prepare;
 pub mod report;
+pub mod request;
 pub mod select;
 pub mod trace;
+pub mod train;
 mod tuning;
 pub mod weights;
 
 pub use error::{Error, Told};
-pub use methods::{TrainSpec, train, train_precomputed};
 pub use model::Model;
+pub use request::TrainSpec;
+pub use train::{train, train_precomputed};
 
 /// The result of everything fallible here.
 pub type Result<T> = std::result::Result<T, Error>;

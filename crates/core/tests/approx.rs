@@ -6,9 +6,10 @@ use mercer::{
     gram::{Approx, ApproxError, BuildOptions, GramSet, GramSource, Stack, gram_block},
     kernels::{KernelSpec, Normalize, language},
     linalg::{Matrix, threads},
-    methods::{LossName, MethodSpec, Storage, train_precomputed, verify},
     model::NewRows,
+    request::{LossName, MethodSpec, Storage},
     trace::{Silent, Status},
+    train::{train_precomputed, verify},
 };
 
 const NUMBERS: &str = "rbf(0.5|2), laplace(1), gauss(l1, 2), poly(3), gauss(l2, 1) on all; rbf(1), linear on each";

@@ -6,9 +6,12 @@ use mercer::{
     gram::Stack,
     kernels::Normalize,
     linalg::Matrix,
-    methods::{Choices, LossName, MethodSpec, Solver, Source, at_edge, catalogue, choose, grid_search, verify},
-    model::{FLAT, Scheme},
+    model::FLAT,
+    prepare::Source,
+    request::Scheme,
+    request::{Choices, Gmkl, LossName, MethodSpec, Solver, catalogue},
     trace::Silent,
+    train::{at_edge, choose, grid_search, verify},
 };
 
 const BANK: &str = "rbf(0.5|1|2), poly(1..2) on all; linear on each";
@@ -252,6 +255,6 @@ fn the_edge_of_a_search_is_told_where_the_score_still_rises_there() {
     let told = fit(&x, &y, &request).warnings;
     let at_end = [0.1, 1000.0].contains(&found.c);
     assert_eq!(told.iter().any(|w| w.starts_with("C = ")), at_end, "{} {told:?}", found.c);
-    let MethodSpec::Gmkl { v, solver: Solver::Auto, .. } = found.method else { panic!() };
+    let MethodSpec::Gmkl(Gmkl { v, solver: Solver::Auto, .. }) = found.method else { panic!() };
     assert!(told.iter().all(|w| !w.starts_with("v = ")) || [0.1, 0.9].contains(&v), "{v} {told:?}");
 }

@@ -8,18 +8,19 @@ use mercer::{
     gram::{Stack, gram_block},
     kernels::{Normalize, language},
     linalg::Matrix,
-    methods::{
-        Choices, LossName, MethodSpec, Prepared, Solver, Source, Storage, TrainSpec as Spec, choose, grid_search,
-    },
-    model::{Input, Scheme},
+    model::Input,
+    prepare::{Prepared, Source},
+    request::Scheme,
+    request::{Choices, Gmkl, LossName, Lp, MethodSpec, Single, Solver, Storage, TrainSpec as Spec},
     trace::{IterRecord, Observer, Silent, Status},
+    train::{choose, grid_search},
 };
 use mercer_testkit::oracle::{cases, stack};
 
 const BANK: &str = "rbf(0.5|1|2), poly(1..2) on all; rbf(1), linear on each";
 
 fn lp(p: f64, solver: Solver) -> MethodSpec {
-    MethodSpec::Lp { p, solver }
+    MethodSpec::Lp(Lp { p, solver })
 }
 
 fn spec(method: MethodSpec) -> TrainSpec {
@@ -116,7 +117,7 @@ fn the_oracles_optimum_by_every_road() {
 fn three_roads_to_l1_meet_and_their_zeros_are_exact() {
     for (x, y, loss) in tasks() {
         let with = |method| TrainSpec { loss: Some(loss), tol: 4e-6, ..spec(method) };
-        let elastic = fit(&x, &y, &with(MethodSpec::Gmkl { v: 1.0, p: 2.0, solver: Solver::Level }));
+        let elastic = fit(&x, &y, &with(MethodSpec::Gmkl(Gmkl { v: 1.0, p: 2.0, solver: Solver::Level })));
         for solver in [Solver::Auto, Solver::Level, Solver::ReducedGradient, Solver::Silp] {
             let model = fit(&x, &y, &with(lp(1.0, solver)));
             let (got, want) = (model.certificate(), elastic.certificate());
@@ -135,7 +136,7 @@ fn three_roads_to_l1_meet_and_their_zeros_are_exact() {
 fn l2_is_the_elastic_net_without_its_l1_part() {
     for (x, y, loss) in tasks() {
         let with = |method| TrainSpec { loss: Some(loss), tol: 1e-8, ..spec(method) };
-        let elastic = fit(&x, &y, &with(MethodSpec::Gmkl { v: 0.0, p: 2.0, solver: Solver::Level }));
+        let elastic = fit(&x, &y, &with(MethodSpec::Gmkl(Gmkl { v: 0.0, p: 2.0, solver: Solver::Level })));
         for solver in [Solver::Level, Solver::Alternating] {
             let model = fit(&x, &y, &with(lp(2.0, solver)));
             assert!(close(model.certificate().primal, elastic.certificate().primal, 2e-8), "{loss:?} {solver:?}");
@@ -228,9 +229,9 @@ fn parameters_that_fit_no_road_are_named() {
     for solver in [Solver::ReducedGradient, Solver::Silp] {
         assert!(message(lp(2.0, solver)).contains("`solver`"));
     }
-    assert!(message(MethodSpec::Single { folds: 1, seed: 0 }).contains("`folds`"));
+    assert!(message(MethodSpec::Single(Single { folds: 1, seed: 0 })).contains("`folds`"));
     let few = Target::classes(&(0..60).map(|i| if i == 0 { "rare" } else { ["a", "b"][i % 2] }).collect::<Vec<_>>());
-    let single = spec(MethodSpec::Single { folds: 5, seed: 0 });
+    let single = spec(MethodSpec::Single(Single { folds: 5, seed: 0 }));
     assert!(mercer::train(&x, &few, None, &single, &mut Silent).unwrap_err().to_string().contains("`rare`"));
 }
 
@@ -244,7 +245,7 @@ fn one_informative(n: usize, columns: usize, seed: u64) -> (Dataset, Target, Tar
 }
 
 fn single(kernels: &str) -> TrainSpec {
-    let method = MethodSpec::Single { folds: 5, seed: 7 };
+    let method = MethodSpec::Single(Single { folds: 5, seed: 7 });
     TrainSpec { method, kernels: kernels.into(), ..TrainSpec::default() }
 }
 
@@ -330,7 +331,7 @@ fn kernels_proved_to_be_zero_are_left_out_and_the_answer_is_the_same() {
     for bank in ["paper", "rbf(2^-10..2^10), laplace(2^-10..2^10), poly(1..6) on all, each"] {
         for loss in [LossName::Squared, LossName::SquaredHinge, LossName::Logistic] {
             for (v, shared_weights) in [(0.5, false), (1.0, true)] {
-                let method = MethodSpec::Gmkl { v, p: 2.0, solver: Solver::Auto };
+                let method = MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver: Solver::Auto });
                 let target = if shared_weights { thirds(&x) } else { y.clone() };
                 let with = |screening, working_set| {
                     let base = TrainSpec {
@@ -377,7 +378,7 @@ fn grid_search_prefers_a_price_that_works() {
     assert_eq!(search(), search());
     let both = Choices { c: true, v: true, folds: 3, seed: 1, ..Choices::default() };
     let chosen = choose(source, &y, None, &TrainSpec { choose: both, ..specs[0].clone() }, &mut Silent).unwrap();
-    assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl { v, .. } if v > 0.0), "{chosen:?}");
+    assert!(chosen.c >= 0.1 && matches!(chosen.method, MethodSpec::Gmkl(Gmkl { v, .. }) if v > 0.0), "{chosen:?}");
     let uniform = TrainSpec { choose: both, ..small("uniform") };
     assert!(choose(source, &y, None, &uniform, &mut Silent).unwrap_err().to_string().contains("`v`"));
 }
@@ -432,7 +433,7 @@ fn the_search_for_a_single_kernel_can_be_stopped() {
     // 40 kernels: three questions in a fold, of which the last is between the folds.
     let widths: Vec<String> = (1..=40).map(|k| format!("{}", 0.1 * f64::from(k))).collect();
     let bank = format!("rbf({})", widths.join("|"));
-    let spec = TrainSpec { kernels: bank, ..spec(MethodSpec::Single { folds: 3, seed: 0 }) };
+    let spec = TrainSpec { kernels: bank, ..spec(MethodSpec::Single(Single { folds: 3, seed: 0 })) };
     let fit = |patience: usize| mercer::train(&x, &y, None, &spec, &mut Impatient(patience)).unwrap();
     let whole = fit(usize::MAX);
     assert_eq!((whole.status(), whole.warnings.len()), (Status::Optimal, 0));

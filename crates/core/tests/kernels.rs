@@ -8,9 +8,11 @@ use mercer::{
     gram::{Budget, BuildOptions, GramSet, GramSource, Stack, Storage, gram_block},
     kernels::{Alphabet, Function, KernelSpec, Normalize, Scoring, Text, language},
     linalg::{Matrix, dot},
-    methods::{MethodSpec, diagnose, diagnose_precomputed, non_negative, verify},
-    model::Scheme,
+    methods::non_negative,
+    request::MethodSpec,
+    request::Scheme,
     trace::Silent,
+    train::{diagnose, diagnose_precomputed, verify},
 };
 use mercer_testkit::{
     histogram_functions, naive_kernel,

@@ -8,13 +8,16 @@ use mercer::{
     linalg::{Matrix, threads},
     loss::Hinge,
     machine::{Fitting, Task},
-    methods::{ClassWeight, GroupBy, LossName, Memory, MethodSpec, Part, Prepared, Problem, Solver, Storage},
-    model::Scheme,
+    outer::{Memory, Part, Problem, level},
+    prepare::Prepared,
+    request::Scheme,
+    request::{ClassWeight, Gmkl, GroupBy, LossName, MethodSpec, Solver, Storage},
     trace::{Silent, Status},
+    weights::ElasticNet,
 };
 
 fn gmkl(v: f64, solver: Solver) -> MethodSpec {
-    MethodSpec::Gmkl { v, p: 2.0, solver }
+    MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver })
 }
 
 fn spec(method: MethodSpec) -> TrainSpec {
@@ -82,7 +85,7 @@ fn general_p_is_certified_by_both_roads() {
     let (x, y) = synthetic::toy1(50, 8);
     for p in [1.0, 1.2, 1.5, 3.0, 6.0] {
         for v in [0.0, 0.4] {
-            let road = |solver, tol| TrainSpec { tol, max_iter: 3000, ..spec(MethodSpec::Gmkl { v, p, solver }) };
+            let road = |solver, tol| TrainSpec { tol, max_iter: 3000, ..spec(MethodSpec::Gmkl(Gmkl { v, p, solver })) };
             let level = fit(&x, &y, &road(Solver::Level, 1e-5));
             let other = fit(&x, &y, &road(Solver::Alternating, 1e-3));
             assert_eq!(level.status(), Status::Optimal, "p={p} v={v}");
@@ -495,7 +498,8 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
             working_set: false,
             screening: false,
         };
-        gmkl(0.5, Solver::Level).fit(&problem, &mut Memory::default(), &mut Silent).unwrap().certificate
+        let set = ElasticNet::new(0.5, 2.0).unwrap();
+        level(&problem, &set, &mut Memory::default(), &mut Silent).unwrap().certificate
     };
     let truth = fit(&build(Storage::Dense, 0.0), 1e-9).primal;
     for tolerance in [1e-1, 1e-2, 1e-4, 1e-6] {

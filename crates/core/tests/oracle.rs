@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use mercer::{
     gram::Stack,
     kernels::{Normalize, Normalizer},
-    methods::{MethodSpec, Solver, Storage},
+    request::{Gmkl, MethodSpec, Solver, Storage},
     trace::{IterRecord, Observer},
     weights::{ElasticNet, WeightSet},
 };
@@ -58,7 +58,7 @@ fn check(case: &Case, kernels: &[mercer::linalg::Matrix], new: &[mercer::linalg:
             if tol > 1e-9 {
                 continue;
             }
-            if case.unique("theta") && matches!(method, MethodSpec::Gmkl { .. }) {
+            if case.unique("theta") && matches!(method, MethodSpec::Gmkl(_)) {
                 let worst =
                     got.weights.iter().zip(case.vector("expect/theta")).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(worst < 1e-3, "{name}: weights off by {worst:e}");
@@ -90,7 +90,7 @@ fn elastic_net_by_the_level_method() {
             &case,
             &case.matrices("input/K"),
             &case.matrices("input/Kt"),
-            &MethodSpec::Gmkl { v, p, solver: Solver::Level },
+            &MethodSpec::Gmkl(Gmkl { v, p, solver: Solver::Level }),
         );
     }
 }

@@ -8,7 +8,8 @@ use mercer::{
     data::{Table, TaskHint, split},
     gram::{Budget, BuildOptions, GramSet, GramSource, Storage},
     kernels::{Normalize, language},
-    methods::{MethodSpec, Prepared, Solver},
+    prepare::Prepared,
+    request::{Gmkl, MethodSpec, Solver},
     trace::Silent,
 };
 
@@ -75,7 +76,7 @@ fn half_of_the_heart_data_keeps_a_sixth_of_the_kernels() {
             normalize: Normalize::Trace,
             c: 1000.0,
             tol: 1e-5,
-            method: MethodSpec::Gmkl { v: 0.5, p: 2.0, solver },
+            method: MethodSpec::Gmkl(Gmkl { v: 0.5, p: 2.0, solver }),
             ..TrainSpec::default()
         };
         let model = mercer::train(&x, &y, None, &spec, &mut Silent).unwrap();

@@ -7,7 +7,7 @@ use mercer::{
     gram::Stack,
     kernels::Normalize,
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
-    methods::{LossName, MethodSpec, Solver},
+    request::{Gmkl, LossName, Lp, MethodSpec, Solver},
     trace::{Silent, Status},
     train_precomputed,
     weights::{ElasticNet, LpBall, WeightSet},
@@ -101,9 +101,9 @@ impl Case {
         };
         let method = match pick(&mut rng, 4) {
             0 => MethodSpec::Uniform {},
-            1 => MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto },
-            2 => MethodSpec::Lp { p: 1.0, solver: Solver::Auto },
-            _ => MethodSpec::Lp { p: 2.0, solver: Solver::Auto },
+            1 => MethodSpec::Gmkl(Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto }),
+            2 => MethodSpec::Lp(Lp { p: 1.0, solver: Solver::Auto }),
+            _ => MethodSpec::Lp(Lp { p: 2.0, solver: Solver::Auto }),
         };
         let normalize = [Normalize::None, Normalize::Multiplicative, Normalize::Center][pick(&mut rng, 3)];
         let epsilon = (name == LossName::EpsilonInsensitive).then_some(0.1);
@@ -152,8 +152,8 @@ impl Case {
         let loss = total((0..self.n).map(|i| c * self.loss.value(self.y[i], f[i])));
         let dual = total((0..self.n).map(|i| -c * self.loss.conjugate(self.y[i], -a[i] / c)));
         let support = match self.spec.method {
-            MethodSpec::Gmkl { v, p, .. } => ElasticNet::new(v, p).unwrap().support(&forms),
-            MethodSpec::Lp { p, .. } => LpBall::new(p).unwrap().support(&forms),
+            MethodSpec::Gmkl(Gmkl { v, p, .. }) => ElasticNet::new(v, p).unwrap().support(&forms),
+            MethodSpec::Lp(Lp { p, .. }) => LpBall::new(p).unwrap().support(&forms),
             _ => total(forms.iter().zip(&machine.weights).map(|(s, w)| s * w)),
         };
         (loss + half, dual - 0.5 * support)

@@ -11,8 +11,8 @@ use mercer::{
     gram::Stack,
     kernels::{Indefinite, Normalize},
     linalg::{Matrix, threads},
-    methods::Source,
     metrics::Metric,
+    prepare::Source,
     report::{self, ReportData},
     select::{
         Comparison, Contender, Grid, Journal, Protocol, Run, Splitting, Unwatched, Watch, compare, contenders,
@@ -137,7 +137,7 @@ fn random_labels_give_chance_level() {
     ] {
         let spec = TrainSpec { preprocess: preprocess.into(), normalize, ..base("rbf(1|3), linear on all, each") };
         let result = run(&x, &y, &competing("all", &spec, "C=0.1|10", &y), &protocol);
-        assert_eq!(result.lines.len(), mercer::methods::catalogue().len() + 1);
+        assert_eq!(result.lines.len(), mercer::request::catalogue().len() + 1);
         for line in &result.lines {
             // 180 predictions on 60 rows: a standard error of about 0.06 where rows overlap.
             let mean = line.mean.unwrap();
@@ -264,7 +264,7 @@ fn values_groups_and_other_splits() {
 fn tuning_finds_the_setting_that_predicts_best_and_can_be_resumed() {
     let (x, y) = synthetic::toy1(120, 2);
     let spec =
-        TrainSpec { method: mercer::methods::MethodSpec::named("gmkl").unwrap(), ..base("rbf(1|2) on all, each") };
+        TrainSpec { method: mercer::request::MethodSpec::named("gmkl").unwrap(), ..base("rbf(1|2) on all, each") };
     let grid = Grid::parse("C=0.001|1|10; v=0.1|0.9", &spec.method).unwrap();
     let contender = Contender { label: "gmkl".into(), spec, grid };
     let protocol = Protocol::new(Splitting::Folds { folds: 4, repeats: 1 }, Metric::Accuracy, 3);

@@ -9,19 +9,22 @@ use mercer::{
     linalg::{Matrix, dot},
     loss::Hinge,
     machine::{Combined, Fitting, PROVEN_RHO, Stop, Task, xi_alpha},
-    methods::{
-        GroupBy, GroupedFeatures, LossName, Memory, MethodSpec, Part, Penalty, Prepared, Problem, Solver, Storage,
-        collapse_threshold, fit_penalty, verify,
-    },
-    model::{Fit, Scheme},
+    methods::{GroupedFeatures, collapse_threshold, fit_penalty},
+    model::Fit,
+    outer::{Memory, Part, Problem},
+    prepare::Prepared,
+    request::Scheme,
+    request::{Gmkl, GroupBy, LossName, MethodSpec, Smkl, Solver, Storage},
     trace::{Silent, Status},
+    train::verify,
+    weights::Penalty,
 };
 use mercer_testkit::oracle::{Case, cases, stack, vector};
 
 const KERNELS: &str = "rbf(0.5|1|2), poly(1..2) on all; rbf(1), linear on each";
 
 fn smkl(penalty: &str) -> MethodSpec {
-    MethodSpec::Smkl { penalty: penalty.into(), eps: 1e-4 }
+    MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps: 1e-4 })
 }
 
 fn close(a: f64, b: f64, relative: f64) -> bool {
@@ -72,7 +75,7 @@ impl OracleCase {
 
     fn fit(&self, max_iter: usize, storage: Storage) -> Model {
         let spec = TrainSpec {
-            method: MethodSpec::Smkl { penalty: penalty(&self.case), eps: self.case.number("input/eps") },
+            method: MethodSpec::Smkl(Smkl { penalty: penalty(&self.case), eps: self.case.number("input/eps") }),
             normalize: Normalize::None,
             c: self.case.number("input/C"),
             loss: Some(self.loss),
@@ -241,7 +244,7 @@ fn the_term_mkl_alone_is_l1() {
     for (x, y) in [(x, y), (u, v)] {
         let base =
             TrainSpec { kernels: "rbf(1), linear on each".into(), c: 2.0, max_iter: 20_000, ..TrainSpec::default() };
-        let l1 = MethodSpec::Gmkl { v: 1.0, p: 2.0, solver: Solver::Level };
+        let l1 = MethodSpec::Gmkl(Gmkl { v: 1.0, p: 2.0, solver: Solver::Level });
         let want =
             mercer::train(&x, &y, None, &TrainSpec { method: l1, tol: 1e-8, ..base.clone() }, &mut Silent).unwrap();
         let spec = TrainSpec { method: smkl("mkl"), tol: 1e-6, ..base };
@@ -448,8 +451,11 @@ fn fewer_kernels_than_l1_and_the_answer_does_not_depend_on_the_past() {
     let spec = |c| TrainSpec { method: smkl("log+gl"), c, ..base.clone() };
     let prepared = Prepared::from_table(&x, &y, None, &base).unwrap();
     let start = prepared.collapse_threshold(&spec(1.0)).unwrap().start();
-    let l1 =
-        TrainSpec { method: MethodSpec::Gmkl { v: 1.0, p: 2.0, solver: Solver::Level }, c: 1000.0, ..base.clone() };
+    let l1 = TrainSpec {
+        method: MethodSpec::Gmkl(Gmkl { v: 1.0, p: 2.0, solver: Solver::Level }),
+        c: 1000.0,
+        ..base.clone()
+    };
     let (few, many) = (prepared.fit(&spec(2.0 * start), &mut Silent).unwrap(), prepared.fit(&l1, &mut Silent).unwrap());
     assert!(2 * active(&few) < active(&many), "{} {}", active(&few), active(&many));
     // A path is warm in the multipliers only: the same kernels, and weights as close as the tolerance makes them.
@@ -463,7 +469,8 @@ fn fewer_kernels_than_l1_and_the_answer_does_not_depend_on_the_past() {
 fn bad_requests_are_refused_before_any_kernel_is_built() {
     let (x, y) = synthetic::toy1(20, 1);
     let ask = |penalty: &str, eps| {
-        let spec = TrainSpec { method: MethodSpec::Smkl { penalty: penalty.into(), eps }, ..TrainSpec::default() };
+        let spec =
+            TrainSpec { method: MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps }), ..TrainSpec::default() };
         Prepared::from_table(&x, &y, None, &spec).err().map(|e| e.to_string())
     };
     assert!(ask("log+glasso", 1e-4).unwrap().contains("penalty: expected a term (log, gl, mf(p), mkl)"));

@@ -7,14 +7,9 @@ use mercer::{
     data::{Dataset, Rng, Target, synthetic},
     gram::Gram,
     linalg::Matrix,
-    methods::{
-        LossName, MethodSpec,
-        vcmkl::{
-            Auto, Effort, Instance, Margin, Nu, Objective, Outcome, RuleCount, RuleSolver, VcmklSpec, Watch, am, ccp,
-            descend, exact, pddp, sgd,
-        },
-    },
-    model::Scheme,
+    methods::vcmkl::{Effort, Instance, Margin, Outcome, Watch, am, ccp, descend, exact, pddp, sgd},
+    request::Scheme,
+    request::{Auto, LossName, MethodSpec, Nu, Objective, RuleCount, RuleSolver, VcmklSpec},
     select::Splitting,
     trace::{IterRecord, Observer, Silent, Status},
 };

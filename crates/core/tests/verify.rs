@@ -5,13 +5,13 @@ use mercer::{
     data::{Dataset, Rng, Target, synthetic},
     kernels::Normalize,
     linalg::Matrix,
-    methods::{
-        ClassWeight, GroupBy, LossName, MethodSpec, Solver, Storage, Verification, prove,
-        vcmkl::{Nu, RuleCount, RuleSolver, VcmklSpec},
-        verify,
+    model::Task,
+    request::Scheme,
+    request::{
+        ClassWeight, Gmkl, GroupBy, LossName, MethodSpec, Nu, RuleCount, RuleSolver, Smkl, Solver, Storage, VcmklSpec,
     },
-    model::{Scheme, Task},
     trace::{Silent, Status},
+    train::{Verification, prove, verify},
 };
 
 fn spec(method: MethodSpec) -> TrainSpec {
@@ -20,7 +20,7 @@ fn spec(method: MethodSpec) -> TrainSpec {
 }
 
 fn gmkl() -> TrainSpec {
-    spec(MethodSpec::Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto })
+    spec(MethodSpec::Gmkl(Gmkl { v: 0.5, p: 2.0, solver: Solver::Auto }))
 }
 
 fn fit(data: &Dataset, target: &Target, weight: Option<&[f64]>, spec: &TrainSpec) -> Model {
@@ -108,7 +108,7 @@ fn stationary_points_are_at_rest() {
     let (x, y) = synthetic::toy1(80, 3);
     let (u, v) = three_classes(90);
     for penalty in ["log+gl", "gl", "mf(0.5)", "mkl", "log"] {
-        let smkl = |c: f64| TrainSpec { c, ..spec(MethodSpec::Smkl { penalty: penalty.into(), eps: 1e-4 }) };
+        let smkl = |c: f64| TrainSpec { c, ..spec(MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps: 1e-4 })) };
         for loss in [LossName::Hinge, LossName::Logistic, LossName::Squared] {
             let found = holds(&x, &y, &TrainSpec { loss: Some(loss), max_iter: 5000, ..smkl(20.0) });
             assert!(found.recomputed.gap.is_nan() && found.recomputed.dual.is_nan(), "{found:?}");

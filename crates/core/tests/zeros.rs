@@ -4,7 +4,8 @@ use mercer::{
     Model, TrainSpec,
     data::{Dataset, Target, synthetic},
     kernels::Normalize,
-    methods::{LossName, MethodSpec, Prepared, Solver},
+    prepare::Prepared,
+    request::{Gmkl, LossName, Lp, MethodSpec, Smkl, Solver},
     trace::{Silent, Status},
     weights::carrying,
 };
@@ -13,7 +14,7 @@ use mercer::{
 const DUST: f64 = 1e-6;
 
 fn gmkl(v: f64, solver: Solver) -> MethodSpec {
-    MethodSpec::Gmkl { v, p: 2.0, solver }
+    MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver })
 }
 
 /// Rows of a set of weights that are neither zero nor a millionth of the largest.
@@ -80,9 +81,9 @@ fn every_road_ends_without_dust() {
                     gmkl(1.0, Solver::Auto),
                     gmkl(0.5, Solver::Auto),
                     gmkl(0.5, Solver::Alternating),
-                    MethodSpec::Lp { p: 1.0, solver: Solver::Level },
-                    MethodSpec::Lp { p: 1.0, solver: Solver::ReducedGradient },
-                    MethodSpec::Lp { p: 1.0, solver: Solver::Silp },
+                    MethodSpec::Lp(Lp { p: 1.0, solver: Solver::Level }),
+                    MethodSpec::Lp(Lp { p: 1.0, solver: Solver::ReducedGradient }),
+                    MethodSpec::Lp(Lp { p: 1.0, solver: Solver::Silp }),
                 ] {
                     let told = format!("{bank}, {loss:?}, {method:?}");
                     let spec = TrainSpec {
@@ -108,7 +109,7 @@ fn kernels_that_the_logarithm_meant_to_remove_are_removed() {
     let (x, y) = synthetic::toy1(120, 3);
     let mut remained = 0;
     for c in [0.3, 1.0, 3.0] {
-        let method = MethodSpec::Smkl { penalty: "log+gl".into(), eps: 1e-4 };
+        let method = MethodSpec::Smkl(Smkl { penalty: "log+gl".into(), eps: 1e-4 });
         let spec = TrainSpec { kernels: "paper".into(), c, method, ..TrainSpec::default() };
         let model = mercer::train(&x, &y, None, &spec, &mut Silent).unwrap();
         let weights = &model.machines[0].weights;

@@ -14,9 +14,10 @@ use mercer::{
     TrainSpec,
     data::{Dataset, Target},
     linalg::threads,
-    methods::{MethodSpec, Source},
     metrics::Metric,
+    prepare::Source,
     report::{self, ReportData},
+    request::MethodSpec,
     select::{
         Ahead, Comparison, Contender, Grid, Journal, Protocol, Splitting, Watch, compare as run, contenders,
         fingerprint,

@@ -1,6 +1,6 @@
 //! What a bank of kernels looks like, as JSON.
 
-use mercer::{linalg::threads, methods};
+use mercer::{linalg::threads, train};
 use pyo3::prelude::*;
 
 use crate::{
@@ -23,11 +23,11 @@ pub fn diagnose(
     let found = match rows {
         Given::Table(rows) => {
             let data = rows.dataset()?;
-            py.detach(|| threads::install(n_threads, || methods::diagnose(&data, &target, &spec)))
+            py.detach(|| threads::install(n_threads, || train::diagnose(&data, &target, &spec)))
         }
         Given::Kernels(block) => {
             let stack = convert::stack(&block)?;
-            py.detach(|| threads::install(n_threads, || methods::diagnose_precomputed(stack, &target, &spec)))
+            py.detach(|| threads::install(n_threads, || train::diagnose_precomputed(stack, &target, &spec)))
         }
     };
     Ok(serde_json::json!(found.map_err(to_py)?).to_string())

@@ -19,7 +19,7 @@ use mercer::{
     TrainSpec,
     gram::Stack,
     linalg::threads,
-    methods::{Prepared, Regions},
+    prepare::{Prepared, Regions},
     trace::{IterRecord, Observer},
 };
 use numpy::{PyArray3, PyUntypedArrayMethods};

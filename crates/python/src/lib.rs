@@ -13,7 +13,7 @@ mod fit;
 mod gram;
 mod model;
 
-use mercer::methods::MethodSpec;
+use mercer::request::MethodSpec;
 use pyo3::prelude::*;
 
 /// Native half of the Python package `mercer`.
@@ -49,7 +49,7 @@ fn number_kernels() -> Vec<(&'static str, &'static str, &'static str)> {
 /// The catalogue as JSON: name, summary, certificate, parameters, and the default parameters as a request states them.
 #[pyfunction]
 fn methods() -> PyResult<String> {
-    let all = mercer::methods::catalogue().iter().map(|info| {
+    let all = mercer::request::catalogue().iter().map(|info| {
         let defaults = MethodSpec::named(info.name).map_err(error::to_py)?;
         Ok(serde_json::json!({ "info": info, "defaults": defaults }))
     });

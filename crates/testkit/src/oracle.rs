@@ -10,7 +10,7 @@ use mercer::{
     data::Target,
     kernels::Normalize,
     linalg::Matrix,
-    methods::{LossName, MethodSpec, Storage},
+    request::{LossName, MethodSpec, Storage},
 };
 use serde_json::Value;
 

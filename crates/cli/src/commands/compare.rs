@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use mercer::{
     Result,
     linalg::threads,
-    methods::{MethodSpec, Source},
+    prepare::Source,
     report::{self, ReportData},
+    request::MethodSpec,
     select::{Comparison, Contender, Grid, Splitting, compare, contenders, fingerprint},
 };
 

@@ -5,9 +5,11 @@ use mercer::{
     data::{Dataset, Target, split, synthetic},
     kernels::{Normalize, language::PAPER},
     linalg::threads,
-    methods::{MethodSpec, Source, grid_search},
+    prepare::Source,
     report::{self, MethodRow, ReportData, WeightPanel, significant},
+    request::MethodSpec,
     trace::Silent,
+    train::grid_search,
 };
 use serde_json::json;
 

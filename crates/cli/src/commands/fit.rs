@@ -6,9 +6,10 @@ use mercer::{
     Error, Model, Result, TrainSpec,
     data::{Dataset, Span, Target, TaskHint, steps::Steps},
     linalg::threads,
-    methods::{Approx, Choices, GroupBy, MethodSpec, Prepared, Source},
     metrics::Metric,
+    prepare::{Prepared, Source},
     report::{self, AlignmentPanel, MethodRow, ReportData, Score, WeightPanel},
+    request::{Approx, Choices, GroupBy, MethodSpec},
     select::{Comparison, Contender, Grid, Journal, Protocol, Splitting, compare},
     trace::Status,
 };

@@ -6,8 +6,8 @@ use mercer::{
     Result, TrainSpec,
     kernels::language,
     linalg::threads,
-    methods::{Diagnosis, diagnose},
     report::{self, AlignmentPanel, ReportData, significant, table},
+    train::{Diagnosis, diagnose},
 };
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! `mercer methods`: the catalogue.
 
-use mercer::{Result, methods::catalogue, report::table};
+use mercer::{Result, report::table, request::catalogue};
 use serde_json::json;
 
 use crate::{Exit, args::MethodsArgs, output};

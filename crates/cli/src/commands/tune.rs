@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use mercer::{
     Result, TrainSpec,
     linalg::threads,
-    methods::{MethodSpec, Source},
+    prepare::Source,
     report::{self, ReportData},
+    request::MethodSpec,
     select::{Contender, Grid, Splitting, Tuning, fingerprint, tune},
     trace::Silent,
 };

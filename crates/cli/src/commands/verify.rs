@@ -3,10 +3,10 @@
 use mercer::{
     Model, Result,
     linalg::threads,
-    methods::{Verification, prove, verify},
     model::Certificate,
     report::{gap, significant, table},
     trace::Silent,
+    train::{Verification, prove, verify},
 };
 use serde_json::json;
 

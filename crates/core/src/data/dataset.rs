@@ -10,7 +10,7 @@ use crate::{Error, Result, Told, linalg::Matrix};
 /// A named run of columns: one sensor, one descriptor, one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// What `view(name)` in the kernel language refers to.
+    /// The name that `view(name)` in the kernel language refers to.
     pub name: String,
     /// Its columns in the data set.
     pub columns: Range<usize>,
@@ -138,6 +138,7 @@ impl Dataset {
     /// The same rows, names and views with other numbers in the dense columns.
     pub fn with_numbers(&self, numbers: Matrix) -> Result<Self> {
         let checked = Self::from_rows(self.rows.with_numbers(numbers), self.columns.clone())?;
+        // The rows of the clone share their numbers with `self`: nothing is copied to be thrown away.
         Ok(Self { rows: checked.rows, ..self.clone() })
     }
 
@@ -209,7 +210,7 @@ impl Dataset {
         &self.rows
     }
 
-    /// The numbers.
+    /// The numeric columns that are stored densely.
     pub fn features(&self) -> &Matrix {
         self.rows.numbers()
     }
@@ -224,7 +225,7 @@ impl Dataset {
         &self.views
     }
 
-    /// Number of samples.
+    /// Number of samples, that is of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -248,12 +249,12 @@ impl Dataset {
     }
 }
 
-/// What is to be predicted.
+/// The quantity that is to be predicted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// Class labels: `labels[i]` indexes `names`, which are sorted (numerically if all are numbers).
     Classes {
-        /// The classes.
+        /// The names of the classes.
         names: Vec<String>,
         /// One index per sample.
         labels: Vec<usize>,
@@ -278,7 +279,7 @@ impl Target {
         Self::Classes { names, labels }
     }
 
-    /// Number of samples.
+    /// Number of samples, that is of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Classes { labels, .. } => labels.len(),

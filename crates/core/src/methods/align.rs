@@ -6,34 +6,41 @@
 //!            argmin over v ≥ 0 of vᵀ M v − 2 ⟨v, a⟩, by an active set.
 //! Both brought to Σ θ = 1, so that C means what it means for `uniform`. Pages docs/methods/align.md and alignf.md.
 
-use super::{
-    evaluate::{Memory, Problem},
-    uniform,
-};
+use super::Method;
 use crate::{
-    Result,
+    Model, Result,
     gram::{centred_norms, centred_products, target_products},
     linalg::{Cholesky, Matrix, dot},
-    model::Fit,
+    outer::{Memory, Problem, fixed},
+    prepare::Job,
     trace::Observer,
 };
 
-/// Added to the diagonal of the correlations, so that kernels that are multiples of each other can be told apart.
+/// Number added to the unit diagonal of the correlations, so that kernels that are multiples of each other can be told apart; a million
+/// times the rounding of a correlation.
 const RIDGE: f64 = 1e-10;
 
-/// Solves at the weights that alignments give; `jointly` for `alignf`.
-pub fn fit(problem: &Problem<'_>, jointly: bool, memory: &mut Memory, observer: &mut dyn Observer) -> Result<Fit> {
-    let theta = weights(problem, jointly)?;
-    let lost = theta.is_none();
-    let m = problem.grams.n_terms();
-    let mut fit = uniform::fit_at(problem, theta.unwrap_or_else(|| vec![1.0 / m as f64; m]), memory, observer)?;
-    if lost {
-        fit.warnings.push("no kernel is aligned with the target; the weights are equal".into());
-    }
-    Ok(fit)
+/// The methods `align` and, jointly over all kernels, `alignf`; neither has parameters.
+pub(super) struct Align {
+    pub jointly: bool,
 }
 
-/// `None` where no kernel is aligned with the target at all.
+impl Method for Align {
+    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+        job.fit_global(memories, observer, &mut |problem, memory, observer| {
+            let theta = weights(problem, self.jointly)?;
+            let lost = theta.is_none();
+            let m = problem.grams.n_terms();
+            let mut fit = fixed(problem, theta.unwrap_or_else(|| vec![1.0 / m as f64; m]), memory, observer)?;
+            if lost {
+                fit.warnings.push("no kernel is aligned with the target; the weights are equal".into());
+            }
+            Ok(fit)
+        })
+    }
+}
+
+/// The weights that alignments give; `None` where no kernel is aligned with the target at all.
 fn weights(problem: &Problem<'_>, jointly: bool) -> Result<Option<Vec<f64>>> {
     let (grams, m) = (problem.grams, problem.grams.n_terms());
     let mut aligned = vec![0.0; m];
@@ -88,7 +95,7 @@ fn correlations(products: &Matrix, norms: &[f64], useful: &[usize]) -> Matrix {
     out
 }
 
-/// argmin over v ≥ 0 of vᵀ A v − 2 ⟨v, b⟩ for positive definite A with a unit diagonal: the active set method for non-negative least
+/// Finds argmin over v ≥ 0 of vᵀ A v − 2 ⟨v, b⟩ for positive definite A with a unit diagonal: the active set method for non-negative least
 /// squares. A coordinate enters where the slope b − A v is largest; where a step would leave the orthant, it stops at the border and
 /// the coordinate that is first there leaves.
 pub fn non_negative(a: &Matrix, b: &[f64]) -> Result<Vec<f64>> {

@@ -1,25 +1,38 @@
 //! ℓp-norm MKL.
 //!
 //! Solves  min over θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m,   θ ≥ 0, ‖θ‖_p ≤ 1, 1 ≤ p ≤ ∞.
-//! In: terms K_1..K_M, a task, p, a road.   Out: θ, a, b and a certified gap.   Paper: [Kloft2011]; page docs/methods/lp.md.
+//! In: terms K_1..K_M, a task, p, a solver.   Out: θ, a, b and a certified gap.   Paper: [Kloft2011]; page docs/methods/lp.md.
 
-use super::{
-    Solver, alternating,
-    evaluate::{Memory, Problem},
-    joint, level, silp, simple_mkl, sparse_or_level, uniform,
+use super::Method;
+use crate::{
+    Error, Model, Result,
+    model::Fit,
+    outer::{Memory, Problem, alternating, fixed, joint_or, level, reduced_gradient, settle, silp, sparse_or_level},
+    prepare::Job,
+    request::{Lp, Solver},
+    trace::Observer,
+    weights::LpBall,
 };
-use crate::{Error, Result, model::Fit, trace::Observer, weights::LpBall};
 
 /// Below this p alternation is slow and the level method is not.
 pub(super) const SMALL: f64 = 1.2;
 /// Below this p, answers to dual vectors are all but vertices, and steps towards them kill weights that alternation cannot revive.
 pub(super) const STEADY: f64 = 1.05;
 
-/// Minimises by the road asked for.
-pub fn fit(
-    problem: &Problem<'_>,
+impl Method for Lp {
+    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+        job.fit_global(memories, observer, &mut |problem, memory, observer| {
+            let fit = solve(self.p, self.solver, problem, memory, observer)?;
+            settle(problem, &LpBall::new(self.p)?, fit)
+        })
+    }
+}
+
+/// Minimises by the solver asked for.
+fn solve(
     p: f64,
     solver: Solver,
+    problem: &Problem<'_>,
     memory: &mut Memory,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
@@ -30,18 +43,18 @@ pub fn fit(
             "auto, level, alternating or interior unless p = 1",
             format!("reduced_gradient or silp, which need p = 1, with p = {p}"),
         )),
-        Solver::ReducedGradient => simple_mkl::fit(problem, &set, memory, observer),
-        Solver::Silp => silp::fit(problem, &set, memory, observer),
-        // More weight never hurts, so all weights are 1: one step on any road.
-        _ if p == f64::INFINITY => uniform::fit_at(problem, vec![1.0; problem.grams.n_terms()], memory, observer),
+        Solver::ReducedGradient => reduced_gradient(problem, &set, memory, observer),
+        Solver::Silp => silp(problem, &set, memory, observer),
+        // More weight never hurts, so all weights are 1: one step, whatever the solver.
+        _ if p == f64::INFINITY => fixed(problem, vec![1.0; problem.grams.n_terms()], memory, observer),
         Solver::Auto | Solver::Interior => {
-            joint::fit_or(problem, &set, solver == Solver::Interior, memory, observer, &|memory, observer| {
+            joint_or(problem, &set, solver == Solver::Interior, memory, observer, &|memory, observer| {
                 let solver = if p < SMALL { Solver::Level } else { Solver::Alternating };
-                fit(problem, p, solver, memory, observer)
+                solve(p, solver, problem, memory, observer)
             })
         }
         Solver::Level if p == 1.0 => sparse_or_level(problem, &set, memory, observer),
-        Solver::Level => level::fit(problem, &set, memory, observer),
-        Solver::Alternating => alternating::fit(problem, &set, p >= STEADY, memory, observer),
+        Solver::Level => level(problem, &set, memory, observer),
+        Solver::Alternating => alternating(problem, &set, p >= STEADY, memory, observer),
     }
 }

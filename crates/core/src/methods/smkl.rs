@@ -9,21 +9,22 @@
 //! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap. Where
 //! steps are small for long they are made longer, weight by weight, and taken back where L would rise.
 
-mod parser;
-mod penalty;
 mod threshold;
 
-pub use penalty::Penalty;
 pub use threshold::{Threshold, collapse_threshold};
 
 use self::threshold::constant_multipliers;
-use super::evaluate::{Memory, Part, Point, Problem, Run, active};
+use super::Method;
 use crate::{
-    Result,
+    Model, Result,
     linalg::{dot, l1_distance},
     machine::Solution,
     model::Fit,
+    outer::{Memory, Part, Point, Problem, Run, active},
+    prepare::{Job, is_constant},
+    request::Smkl,
     trace::{Observer, Status},
+    weights::Penalty,
 };
 
 /// The machine's relative gap: never coarser, never finer.
@@ -40,15 +41,19 @@ const ROUGHEST: f64 = 1e-2;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
 const NOISE: f64 = 1e-6;
 
-/// Minimises L for the penalty written in `penalty`.
-pub fn fit(
-    problem: &Problem<'_>,
-    penalty: &str,
-    eps: f64,
-    memory: &mut Memory,
-    observer: &mut dyn Observer,
-) -> Result<Fit> {
-    fit_penalty(problem, &Penalty::parse(penalty, eps)?, memory, observer)
+impl Method for Smkl {
+    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+        let penalty = Penalty::parse(&self.penalty, self.eps)?;
+        // One machine of several that always says no is nothing odd.
+        let alone = (job.tasks.len() == 1).then(|| job.prepared.samples.prediction(job.request.multi_class));
+        job.fit_global(memories, observer, &mut |problem, memory, observer| {
+            let mut fit = fit_penalty(problem, &penalty, memory, observer)?;
+            if fit.weights.iter().all(|w| *w == 0.0) || is_constant(&fit, &problem.parts, alone.as_ref()) {
+                fit.warnings.push(collapse_warning(problem, &penalty, job.request.c));
+            }
+            Ok(fit)
+        })
+    }
 }
 
 /// Minimises L from equal weights 1/M, the machine warm from the multipliers in `memory`. Weights are not taken from there: L has many
@@ -239,7 +244,7 @@ impl Iterate {
 }
 
 /// ‖next − now‖₁ / ‖now‖₁.
-pub(super) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
+pub(crate) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
     l1_distance(next, now) / now.iter().sum::<f64>()
 }
 
@@ -256,6 +261,6 @@ fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
 }
 
 /// What to tell of a fit at C = `c` that kept no kernel: the C that would do better.
-pub(super) fn collapse_warning(problem: &Problem<'_>, penalty: &Penalty, c: f64) -> String {
+fn collapse_warning(problem: &Problem<'_>, penalty: &Penalty, c: f64) -> String {
     collapse_threshold(problem.grams, &problem.parts, penalty).error(c).to_string()
 }

@@ -10,11 +10,12 @@
 
 use std::time::Instant;
 
-use super::smkl::{Penalty, Threshold, relative_change};
+use super::smkl::{Threshold, relative_change};
 use crate::{
     Error, Result,
     linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
     trace::{IterRecord, Observer, Status},
+    weights::Penalty,
 };
 
 /// A table whose columns fall into groups.

@@ -8,8 +8,8 @@ use super::{
     seconds, significant, svg, table,
 };
 use crate::{
-    methods::at_edge,
     select::{Comparison, Line, Setting, Stability, Tuning},
+    train::at_edge,
 };
 
 /// Kernels drawn per method, at most.

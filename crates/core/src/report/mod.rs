@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Model,
-    methods::Diagnosis,
     model::Machine,
     select::{Comparison, Tuning},
     trace::{IterRecord, Status},
+    train::Diagnosis,
     weights::carrying,
 };
 

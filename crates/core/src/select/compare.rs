@@ -19,8 +19,10 @@ use super::{Ahead, Comparison, Contender, Journal, Protocol, Relay, Watch, conte
 use crate::{
     Error, Model, Result,
     data::{Target, split::Split},
-    methods::{Fold, Source, Tested, TrainSpec, prices, search_folds},
+    prepare::{Fold, Source, Tested},
+    request::TrainSpec,
     trace::{IterRecord, Status},
+    train::{prices, search_folds},
     weights::carrying,
 };
 

@@ -7,10 +7,10 @@ use super::Grid;
 use crate::{
     Error, Result,
     data::Target,
-    methods::{MethodSpec, TrainSpec, catalogue},
+    request::{MethodSpec, TrainSpec, catalogue},
 };
 
-/// A method with its settings. Where the grid has no C, [`crate::methods::prices`] are tried.
+/// A method with its settings. Where the grid has no C, [`crate::train::prices`] are tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contender {
     /// What the table calls it.

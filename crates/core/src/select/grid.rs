@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Error, Result,
-    methods::{MethodSpec, TrainSpec},
+    request::{MethodSpec, TrainSpec},
 };
 
 /// Values per axis at most, and settings at most.

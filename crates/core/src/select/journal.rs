@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::Protocol;
-use crate::{Error, Result, data::Target, methods::Source};
+use crate::{Error, Result, data::Target, prepare::Source};
 
 #[derive(Serialize, Deserialize)]
 struct Head {

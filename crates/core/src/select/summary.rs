@@ -10,9 +10,10 @@ use super::{
 use crate::{
     Result,
     data::{Target, split::Split},
-    methods::{Diagnosis, Source, diagnose, diagnose_precomputed},
     metrics::{self, Metric, mean_interval},
+    prepare::Source,
     trace::Status,
+    train::{Diagnosis, diagnose, diagnose_precomputed},
 };
 
 /// Kernels beyond which alignments between all pairs are not computed.

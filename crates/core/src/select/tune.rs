@@ -11,8 +11,10 @@ use super::{Ahead, Contender, Grid, Journal, Protocol, Relay, Watch, compare::in
 use crate::{
     Result,
     data::Target,
-    methods::{Fold, Source, TrainSpec, best_of, prices},
     metrics::mean_interval,
+    prepare::{Fold, Source},
+    request::TrainSpec,
+    train::{best_of, prices},
 };
 
 /// One setting of the parameters, and how it did.

@@ -2,6 +2,7 @@
 
 mod elastic_net;
 mod lp_ball;
+mod penalty;
 mod per_region;
 mod root;
 
@@ -9,6 +10,8 @@ use std::ops::Range;
 
 pub use elastic_net::ElasticNet;
 pub use lp_ball::LpBall;
+pub use penalty::Penalty;
+pub(crate) use penalty::largest;
 pub use per_region::PerRegion;
 
 use crate::linalg::dot;

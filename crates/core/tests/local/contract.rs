@@ -6,8 +6,9 @@ use mercer::{
     gram::GramSource,
     linalg::{Matrix, threads},
     localize::{evenness, kernel_kmeans, memberships, sharpness},
-    methods::{Evenness, GateName, GroupBy, MethodSpec, Prepared, Regions},
     model::NewRows,
+    prepare::{Prepared, Regions},
+    request::{Clmkl, Evenness, GateName, GroupBy, Lmkl, MethodSpec},
     trace::Silent,
 };
 
@@ -22,9 +23,9 @@ fn several_classes_share_regions_and_files_keep_every_bit() {
     let y = Target::classes(&(0..90).map(|i| ["a", "b", "c"][i % 3]).collect::<Vec<_>>());
     for method in ["clmkl", "hlmkl", "lmkl", "glmkl", "gsmkl"] {
         for (shared_weights, multi_class) in [
-            (false, mercer::model::Scheme::OneVsRest),
-            (true, mercer::model::Scheme::OneVsRest),
-            (false, mercer::model::Scheme::OneVsOne),
+            (false, mercer::request::Scheme::OneVsRest),
+            (true, mercer::request::Scheme::OneVsRest),
+            (false, mercer::request::Scheme::OneVsOne),
         ] {
             let spec = TrainSpec {
                 method: named(method),
@@ -110,12 +111,13 @@ fn what_cannot_be_is_refused_in_words() {
     refused(spec(glmkl(3, 0.9)), "`p`");
     refused(spec(glmkl(0, 2.0)), "n_groups");
     refused(TrainSpec { group_by: GroupBy::Scope, ..spec(named("lmkl")) }, "group_by");
-    let gate =
-        |text: &str| MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 };
+    let gate = |text: &str| {
+        MethodSpec::Lmkl(Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 })
+    };
     refused(spec(gate("99")), "gate_kernel");
     refused(spec(gate("rfb(1)")), "rfb");
     let mut column = named("hlmkl");
-    if let MethodSpec::Clmkl { regions, .. } = &mut column {
+    if let MethodSpec::Clmkl(Clmkl { regions, .. }) = &mut column {
         *regions = Some("nowhere".into());
     }
     refused(spec(column), "nowhere");

@@ -5,7 +5,8 @@ use mercer::{
     data::{Rng, synthetic},
     gram::GramSource,
     linalg::Matrix,
-    methods::{Evenness, Gate, GateName, GroupBy, GroupGate, KernelGate, LossName, MethodSpec, gate_value},
+    outer::{Gate, GroupGate, KernelGate, gate_value},
+    request::{Evenness, GateName, Glmkl, GroupBy, Lmkl, LossName, MethodSpec},
     trace::Status,
 };
 use mercer_testkit::oracle::cases;
@@ -94,9 +95,13 @@ fn gradients_are_finite_differences() {
 fn learned_gates_come_to_rest_and_the_objective_never_rises() {
     let (x, y) = synthetic::four_gaussians(80, 5);
     let (u, v) = synthetic::sinc(60, 0.1, 5).unwrap();
-    let sigmoid = MethodSpec::Lmkl { gate: GateName::Sigmoid, gate_kernel: None, n_init: 1, seed: 0 };
-    let linear =
-        MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some("linear on all".into()), n_init: 1, seed: 0 };
+    let sigmoid = MethodSpec::Lmkl(Lmkl { gate: GateName::Sigmoid, gate_kernel: None, n_init: 1, seed: 0 });
+    let linear = MethodSpec::Lmkl(Lmkl {
+        gate: GateName::Softmax,
+        gate_kernel: Some("linear on all".into()),
+        n_init: 1,
+        seed: 0,
+    });
     for method in [named("lmkl"), sigmoid, linear, glmkl(3, 1.0), glmkl(3, 2.0), glmkl(2, 4.0), named("gsmkl")] {
         for loss in [
             LossName::Hinge,
@@ -129,7 +134,7 @@ fn learned_gates_come_to_rest_and_the_objective_never_rises() {
 fn more_starts_are_never_worse() {
     let (x, y) = synthetic::four_gaussians(60, 6);
     let at = |n_init| {
-        let method = MethodSpec::Glmkl { n_groups: 4, p: 2.0, groups: None, n_init, seed: 3 };
+        let method = MethodSpec::Glmkl(Glmkl { n_groups: 4, p: 2.0, groups: None, n_init, seed: 3 });
         primal(&fit(
             &x,
             &y,

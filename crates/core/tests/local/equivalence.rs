@@ -6,8 +6,9 @@ use mercer::{
     gram::Stack,
     kernels::Normalize,
     linalg::Matrix,
-    methods::{Evenness, GateName, MethodSpec, Prepared, Regions, Solver, Storage},
     model::NewRows,
+    prepare::{Prepared, Regions},
+    request::{Clmkl, Evenness, GateName, Glmkl, Gmkl, Gsmkl, Lmkl, Lp, MethodSpec, Solver, Storage},
     trace::{Silent, Status},
 };
 
@@ -20,7 +21,7 @@ fn one_region_is_the_global_method() {
     for p in [1.0, 1.1, 4.0 / 3.0, 2.0, 4.0, f64::INFINITY] {
         for level in [None, Some(Evenness::HARD)] {
             let local = fit(&x, &y, &tight(clmkl(1, level, p)));
-            let global = fit(&x, &y, &tight(MethodSpec::Lp { p, solver: Solver::Auto }));
+            let global = fit(&x, &y, &tight(MethodSpec::Lp(Lp { p, solver: Solver::Auto })));
             assert!(close(primal(&local), primal(&global), 2e-7), "p = {p}: {} {}", primal(&local), primal(&global));
             let (f, g) = (local.decision(&x).unwrap(), global.decision(&x).unwrap());
             assert!(farthest(f.data(), g.data()) < 2e-2, "p = {p}: {:e}", farthest(f.data(), g.data()));
@@ -28,7 +29,7 @@ fn one_region_is_the_global_method() {
     }
     for v in [0.2, 0.7, 1.0] {
         let local = fit(&x, &y, &tight(with_v(clmkl(1, None, 2.0), v)));
-        let global = fit(&x, &y, &tight(MethodSpec::Gmkl { v, p: 2.0, solver: Solver::Auto }));
+        let global = fit(&x, &y, &tight(MethodSpec::Gmkl(Gmkl { v, p: 2.0, solver: Solver::Auto })));
         assert!(close(primal(&local), primal(&global), 2e-7), "v = {v}");
     }
 }
@@ -42,7 +43,7 @@ fn equal_memberships_are_the_global_method_at_a_lower_price() {
         let even = Matrix::new(50, l, vec![1.0 / l as f64; 50 * l]).unwrap();
         let prepared = Prepared::from_table(&x, &y, None, &local).unwrap();
         let model = prepared.with_regions(Regions::Memberships(even)).unwrap().fit(&local, &mut Silent).unwrap();
-        let method = MethodSpec::Lp { p, solver: Solver::Auto };
+        let method = MethodSpec::Lp(Lp { p, solver: Solver::Auto });
         let global = fit(&x, &y, &TrainSpec { method, c: local.c / l as f64, ..local.clone() });
         assert!(close(primal(&model), l as f64 * primal(&global), 2e-6), "{l} regions, p = {p}");
     }
@@ -82,7 +83,7 @@ fn two_hard_regions_without_intercept_are_two_problems() {
         let both = prepared.with_regions(Regions::Labels(labels)).unwrap().fit(&local, &mut Silent).unwrap();
         let mut apart = 0.0;
         for rows in [(0..25).collect::<Vec<_>>(), (25..60).collect()] {
-            let own = fit(&x.select(&rows), &y.select(&rows), &plain(MethodSpec::Lp { p, solver: Solver::Auto }));
+            let own = fit(&x.select(&rows), &y.select(&rows), &plain(MethodSpec::Lp(Lp { p, solver: Solver::Auto })));
             apart += primal(&own);
         }
         assert!(close(primal(&both), apart, 3e-7), "p = {p}: {} {apart}", primal(&both));
@@ -98,8 +99,10 @@ fn regions_from_a_column_are_those_given_by_labels() {
     for method in ["clmkl", "hlmkl", "glmkl", "gsmkl"] {
         let mut column = named(method);
         match &mut column {
-            MethodSpec::Clmkl { regions, .. } => *regions = Some("x20".into()),
-            MethodSpec::Glmkl { groups, .. } | MethodSpec::Gsmkl { groups, .. } => *groups = Some("x20".into()),
+            MethodSpec::Clmkl(Clmkl { regions, .. }) => *regions = Some("x20".into()),
+            MethodSpec::Glmkl(Glmkl { groups, .. }) | MethodSpec::Gsmkl(Gsmkl { groups, .. }) => {
+                *groups = Some("x20".into());
+            }
             _ => unreachable!(),
         }
         let by_column = fit(&x, &y, &spec(column));
@@ -203,8 +206,9 @@ fn stored_functions_are_the_ones_that_were_certified() {
 fn a_linear_gate_is_the_gate_of_the_linear_kernel() {
     let (x, y) = synthetic::four_gaussians(80, 3);
     let (new, _) = synthetic::four_gaussians(30, 4);
-    let with =
-        |text: &str| MethodSpec::Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 };
+    let with = |text: &str| {
+        MethodSpec::Lmkl(Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 })
+    };
     let spec = |method| TrainSpec {
         method,
         kernels: "rbf(1), linear on all".into(),
@@ -238,7 +242,7 @@ fn one_group_is_lp_with_half_the_exponent() {
     for p in [2.0, 3.0, 4.0, 6.0] {
         // A gradient bounds the value less tightly than a gap does.
         let grouped = fit(&x, &y, &TrainSpec { tol: 2e-5, ..spec(glmkl(1, p)) });
-        let lp = fit(&x, &y, &TrainSpec { tol: 1e-6, ..spec(MethodSpec::Lp { p: p / 2.0, solver: Solver::Auto }) });
+        let lp = fit(&x, &y, &TrainSpec { tol: 1e-6, ..spec(MethodSpec::Lp(Lp { p: p / 2.0, solver: Solver::Auto })) });
         assert!(close(primal(&grouped), primal(&lp), 1e-4), "p = {p}: {} {}", primal(&grouped), primal(&lp));
         assert!(primal(&grouped) >= primal(&lp) * (1.0 - 2e-6), "p = {p}");
         let effective: Vec<f64> = grouped.machines[0].weights.iter().map(|b| b * b).collect();

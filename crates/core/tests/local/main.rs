@@ -12,7 +12,7 @@ use mercer::{
     Model, TrainSpec,
     data::{Dataset, Target},
     linalg::Matrix,
-    methods::{Evenness, MethodSpec},
+    request::{Clmkl, Evenness, Glmkl, MethodSpec},
     trace::{IterRecord, Observer, Silent},
 };
 
@@ -24,19 +24,30 @@ fn named(name: &str) -> MethodSpec {
 
 /// `clmkl` with some of its parameters changed.
 fn clmkl(clusters: usize, level: Option<Evenness>, exponent: f64) -> MethodSpec {
-    let MethodSpec::Clmkl { v, cluster_kernel, n_init, regions, seed, .. } = named("clmkl") else { unreachable!() };
-    MethodSpec::Clmkl { n_clusters: clusters, evenness: level, p: exponent, v, cluster_kernel, n_init, regions, seed }
+    let MethodSpec::Clmkl(Clmkl { v, cluster_kernel, n_init, regions, seed, .. }) = named("clmkl") else {
+        unreachable!()
+    };
+    MethodSpec::Clmkl(Clmkl {
+        n_clusters: clusters,
+        evenness: level,
+        p: exponent,
+        v,
+        cluster_kernel,
+        n_init,
+        regions,
+        seed,
+    })
 }
 
 fn with_v(method: MethodSpec, net: f64) -> MethodSpec {
-    let MethodSpec::Clmkl { n_clusters, evenness, p, cluster_kernel, n_init, regions, seed, .. } = method else {
+    let MethodSpec::Clmkl(Clmkl { n_clusters, evenness, p, cluster_kernel, n_init, regions, seed, .. }) = method else {
         unreachable!()
     };
-    MethodSpec::Clmkl { n_clusters, evenness, p, v: Some(net), cluster_kernel, n_init, regions, seed }
+    MethodSpec::Clmkl(Clmkl { n_clusters, evenness, p, v: Some(net), cluster_kernel, n_init, regions, seed })
 }
 
 fn glmkl(groups: usize, norm: f64) -> MethodSpec {
-    MethodSpec::Glmkl { n_groups: groups, p: norm, groups: None, n_init: 1, seed: 0 }
+    MethodSpec::Glmkl(Glmkl { n_groups: groups, p: norm, groups: None, n_init: 1, seed: 0 })
 }
 
 fn spec(method: MethodSpec) -> TrainSpec {

@@ -9,8 +9,10 @@ use mercer::{
     localize::{Clusters, block_alignment, centred_alignments},
     loss::Hinge,
     machine::{Fitting, Task},
-    methods::{Evenness, GateName, GroupGate, KernelGate, Part, Prepared, Problem, Regions, Storage, gate_value},
     model::NewRows,
+    outer::{GroupGate, KernelGate, Part, Problem, gate_value},
+    prepare::{Prepared, Regions},
+    request::{Evenness, GateName, Storage},
     trace::{Silent, Status},
 };
 use mercer_testkit::oracle::{Case, cases, stack};

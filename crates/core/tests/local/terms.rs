@@ -6,7 +6,8 @@ use mercer::{
     gram::{Budget, GramSource},
     linalg::Matrix,
     localize::LocalizedGramSet,
-    methods::{Prepared, Storage},
+    prepare::Prepared,
+    request::Storage,
     weights::{LpBall, PerRegion, Separable, WeightSet},
 };
 

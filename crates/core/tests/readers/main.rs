@@ -11,9 +11,12 @@ use mercer::{
     gram::{Budget, BuildOptions, GramSet, Stack, Storage},
     kernels::{Function, Indefinite, Normalize, language},
     linalg::Matrix,
-    methods::{LossName, MethodSpec, Source, grid_search},
+    prepare::Source,
+    request::{LossName, MethodSpec, Single},
     trace::Silent,
-    train, train_precomputed,
+    train,
+    train::grid_search,
+    train_precomputed,
 };
 
 use mercer_testkit::naive_kernel;
@@ -278,7 +281,7 @@ fn a_ready_made_gram_matrix_is_the_kernel_it_came_from() {
     let y = signs(&x);
     let f = Function::Rbf { width: 0.8 };
     let plain = |x: &Matrix| Dataset::new(x.clone(), vec![]).unwrap();
-    for method in [spec("").method, MethodSpec::Single { folds: 3, seed: 1 }] {
+    for method in [spec("").method, MethodSpec::Single(Single { folds: 3, seed: 1 })] {
         let request = |kernels: &str| TrainSpec { standardize: false, method: method.clone(), ..spec(kernels) };
         let computed = train(&plain(&x), &y, None, &request("rbf(0.8); linear; rbf(3) on each"), &mut Silent).unwrap();
         let ready = train(
@@ -529,7 +532,7 @@ fn preprocessing_is_recorded_and_done_again() {
     let again = reloaded(&ours);
     assert_eq!(again, ours);
     close(&again.decision(&raw(&new)).unwrap(), &twin.decision(&done(&new)).unwrap(), 1e-9);
-    assert!(mercer::methods::verify(&again, &raw(&x).with_views(views(6, 4)).unwrap(), &y, None).unwrap().agrees);
+    assert!(mercer::train::verify(&again, &raw(&x).with_views(views(6, 4)).unwrap(), &y, None).unwrap().agrees);
     // A view that is missing stays missing through its steps.
     let gap = |x: &Matrix, rows: &[usize]| raw(x).with_views(views(6, 4)).unwrap().with_absent("b", rows).unwrap();
     let imputing = TrainSpec { missing: Missing::Mean, ..steps };

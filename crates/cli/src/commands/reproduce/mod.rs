@@ -14,8 +14,8 @@ use std::{
 use mercer::{
     Error, Result, TrainSpec,
     linalg::threads,
-    methods::Source,
     metrics::Metric,
+    prepare::Source,
     report,
     select::{Contender, Grid, Journal, Protocol, Splitting, compare, fingerprint, tune},
 };

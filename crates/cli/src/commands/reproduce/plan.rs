@@ -6,7 +6,7 @@ use mercer::{
     Error, Result, TrainSpec,
     data::{self, Dataset, Table, Target, TaskHint, array, source, split, synthetic},
     kernels::Normalize,
-    model::Scheme,
+    request::Scheme,
     select::{Contender, Grid},
 };
 use serde::Deserialize;

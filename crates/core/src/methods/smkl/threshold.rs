@@ -6,12 +6,12 @@
 //! above a second price. For `log+gl` with η = 1 it lies where q (q − 1) = K, that is q ≈ ½ + √(K + ¼): 3 C* for six kernels, 6.8 C* for
 //! forty. Below it all weights fall to a rest near ε that means nothing.
 
-use super::penalty::{Penalty, largest};
 use crate::{
     Error,
     gram::GramSource,
     machine::Task,
-    methods::evaluate::{Part, spread},
+    outer::{Part, spread},
+    weights::{Penalty, largest},
 };
 
 /// A grid of C starts at this multiple of C*.

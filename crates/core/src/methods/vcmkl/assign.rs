@@ -95,7 +95,7 @@ fn in_order_of_appearance(owner: &[usize]) -> Vec<usize> {
 
 /// Every negative to the rule with the smallest loss (ties: the smallest decision value, then the first rule), with at least the minimum
 /// number per rule.
-pub(super) fn reassign(instance: &Instance<'_>, inner: &Inner) -> Vec<usize> {
+pub(crate) fn reassign(instance: &Instance<'_>, inner: &Inner) -> Vec<usize> {
     let losses = instance.negative_losses(inner);
     let mut cost = Matrix::zeros(losses.rows(), losses.cols());
     for (k, &i) in instance.negatives.iter().enumerate() {

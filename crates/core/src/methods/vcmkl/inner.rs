@@ -334,7 +334,7 @@ impl<'a> Instance<'a> {
     }
 
     /// Decision values, norms and objectives that follow from multipliers.
-    pub(super) fn inner(&self, alpha: Matrix, bias: Vec<f64>, rho: Vec<f64>, lambda: &Matrix) -> Inner {
+    pub(crate) fn inner(&self, alpha: Matrix, bias: Vec<f64>, rho: Vec<f64>, lambda: &Matrix) -> Inner {
         let (n, rules) = (alpha.rows(), self.rules());
         let mut sign = vec![1.0; n];
         self.negatives.iter().for_each(|&i| sign[i] = -1.0);

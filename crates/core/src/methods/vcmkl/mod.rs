@@ -11,15 +11,15 @@ mod inner;
 mod interior;
 mod pddp;
 mod region;
-mod select;
+mod rule_count;
 mod solvers;
-mod spec;
 mod thin;
 mod train;
-mod verify;
 
 pub use exact::exact;
 pub use inner::{Inner, Instance, Margin};
 pub use pddp::pddp;
 pub use solvers::{Effort, Outcome, Watch, am, ccp, descend, sgd};
-pub use spec::{Auto, Nu, Objective, RuleCount, RuleSolver, VcmklSpec};
+
+pub(crate) use assign::reassign;
+pub(crate) use train::{Terms, negated, prices};

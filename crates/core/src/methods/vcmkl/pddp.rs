@@ -5,11 +5,11 @@
 //! lies in a critical region seen before, the solution is its affine piece and no quadratic program is solved.
 
 use super::{
-    Effort, Inner, Instance, Margin, Objective, Outcome, Watch,
+    Effort, Inner, Instance, Margin, Outcome, Watch,
     assign::{reassign, starts},
     region::Region,
 };
-use crate::{Result, linalg::Matrix};
+use crate::{Result, linalg::Matrix, request::Objective};
 
 /// Length of the first step, in units of √|I−|.
 const FIRST_STEP: f64 = 0.5;

@@ -1,0 +1,24 @@
+//! What a fit is asked for: one typed request, made once, and read by every command, estimator and model file.
+
+mod catalogue;
+mod choices;
+mod infinity;
+mod method;
+mod scheme;
+mod spec;
+mod vcmkl;
+
+pub use catalogue::{MethodInfo, catalogue};
+pub use choices::Choices;
+use infinity::{number_or_inf, optional_number_or_inf};
+pub use method::{
+    Clmkl, Evenness, EvennessWord, GateName, Glmkl, Gmkl, Gsmkl, Lmkl, Lp, MethodSpec, Single, Smkl, Solver,
+};
+pub use scheme::Scheme;
+pub use spec::{ClassWeight, GroupBy, TrainSpec};
+pub use vcmkl::{Auto, Nu, Objective, RuleCount, RuleSolver, VcmklSpec};
+
+pub use crate::{
+    gram::{Approx, Storage},
+    loss::LossName,
+};

@@ -24,6 +24,7 @@ struct Attribute {
     numeric: bool,
 }
 
+/// A part of a line, or the column of the mistake, counted from 1, and what is wrong there.
 type Parsed<T> = std::result::Result<T, (usize, String)>;
 
 /// Where a value stands in its line, from 1, and what it says; `None` for a missing one.

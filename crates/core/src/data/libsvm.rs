@@ -12,8 +12,9 @@ use crate::{Error, Result};
 
 /// Name of the column that holds the labels.
 pub const LABEL: &str = "label";
-/// A file may be this wide whatever it holds; wider only in proportion to its entries, so that one wrong number cannot ask for gigabytes.
+/// Columns that a file may have whatever it holds.
 const WIDE: usize = 1 << 20;
+/// Columns that a file may have for each of its entries, where it is wider: one wrong column number cannot ask for gigabytes.
 const WIDE_PER_ENTRY: usize = 16;
 
 pub(super) const FORMAT: Format = Format {

@@ -16,9 +16,10 @@ use std::{
 use super::sources;
 use crate::{Error, Result};
 
-/// As many links in a row are followed as Linux follows.
+/// Symbolic links that are followed in a row, as many as Linux follows; more are taken for a circle.
 const LINKS: usize = 40;
-/// Names are drawn from 64 random bits: a second try is not expected, and a hundredth says that something else is wrong.
+/// Names that are tried for a temporary file. They are drawn from 64 random bits: a second try is not expected, and a hundredth says that
+/// something else is wrong.
 const TRIES: usize = 100;
 
 /// Where bytes are to go.

@@ -23,7 +23,7 @@ pub(super) struct Format {
 pub(super) enum ReadTable {
     /// Reads every row; rows that are not wanted are dropped afterwards.
     Whole(fn(&Path) -> Result<Table>),
-    /// Reads the rows wanted alone, and refuses as soon as they take more than so many bytes.
+    /// Reads the wanted rows alone, and refuses them as soon as they take more bytes than the last argument allows.
     Rows(fn(&Path, Option<Span>, u64) -> Result<Table>),
 }
 

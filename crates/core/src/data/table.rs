@@ -415,6 +415,7 @@ fn is_generated(name: &str) -> bool {
 
 /// The names a user may have meant by `key`: all of them while they are few, else the nearest ones.
 pub(crate) fn nearest(key: &str, names: &[String]) -> String {
+    // Names that fit in a message.
     const SHOWN: usize = 12;
     let key = key.to_lowercase();
     let mut order: Vec<&String> = names.iter().collect();

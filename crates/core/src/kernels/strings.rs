@@ -172,7 +172,7 @@ pub enum Text {
 pub const MAX_WORD: u32 = 64;
 /// The largest shift of `wd` and `wdsum`, in positions.
 pub const MAX_SHIFT: u32 = 1000;
-/// Words within the mismatches of one word, at most.
+/// The most words that may lie within the mismatches of one word; every word of a sequence is counted under all of them.
 pub(super) const MAX_NEIGHBOURS: f64 = 100_000.0;
 
 impl Text {

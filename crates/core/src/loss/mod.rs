@@ -43,7 +43,7 @@ impl LossName {
     pub const ALL: [Self; 5] =
         [Self::Hinge, Self::SquaredHinge, Self::Logistic, Self::EpsilonInsensitive, Self::Squared];
 
-    /// What users type.
+    /// The word that users type for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hinge => "hinge",

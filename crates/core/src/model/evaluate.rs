@@ -14,7 +14,8 @@ use crate::{
     linalg::{Matrix, dot},
 };
 
-/// Numbers that directions in feature space may take, all functions together; beyond, stored rows are compared one by one.
+/// The most numbers (of 8 bytes) that directions in feature space may take, all functions together, 256 MiB; where they would take
+/// more, new rows are compared with the stored rows one by one.
 const MAX_DIRECTIONS: usize = 1 << 25;
 
 /// A predictor made ready for rows like those it was shown.

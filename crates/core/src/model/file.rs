@@ -31,7 +31,9 @@ mod tensors;
 
 use tensors::{TensorHeader, Tensors, broken};
 
+/// Version of the layout above; files of another version are refused.
 const FORMAT_VERSION: &str = "1";
+/// Stands in the checksum's place while the checksum is computed.
 const NO_CHECKSUM: &str = "00000000";
 const CHECKSUM_KEY: &str = "\"crc32\":\"";
 

@@ -14,7 +14,7 @@ use crate::{
     linalg::Matrix,
 };
 
-/// New rows that one task evaluates.
+/// New rows that one parallel task evaluates.
 const CHUNK: usize = 128;
 
 /// An active kernel's share of one decision function.

@@ -6,7 +6,7 @@ use super::{
     AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, comparison, gap, learned, seconds, significant, svg,
 };
 
-/// Kernels shown per method, at most.
+/// The most kernels that are shown for a method.
 const MAX_KERNELS: usize = 40;
 
 /// The report as one HTML page that loads nothing.

@@ -7,11 +7,11 @@ use super::{TraceLine, html::escape, words::significant};
 
 /// Left edge and width of the plotting area (percent), top and height (pixels).
 const AREA: (f64, f64, f64, f64) = (12.0, 85.0, 12.0, 240.0);
-/// Marks for hovering, per line, at most.
+/// The most marks of a line that show a value under the pointer.
 const MAX_MARKS: usize = 60;
-/// Points of a scatter, at most.
+/// The most points of a scatter plot; of more, evenly strided ones are drawn.
 const MAX_POINTS: usize = 2000;
-/// Smallest gap drawn; an exact zero sits here.
+/// The smallest gap that is drawn; an exact zero is drawn here.
 const FLOOR: f64 = 1e-16;
 
 /// A bar of `share` (0 to 1); the number stands beside it, so it is hidden from screen readers.

@@ -26,7 +26,7 @@ use crate::{
     weights::carrying,
 };
 
-/// Regions whose sizes are told; a gate with one region per kernel has too many.
+/// The most regions whose sizes are reported; a gate with one region per kernel has too many.
 const MOST_REGIONS: usize = 20;
 
 /// One method on one split.
@@ -86,7 +86,7 @@ pub struct Detail {
     pub trace: Vec<IterRecord>,
     /// Share of the training rows in each region, where there are any.
     pub regions: Option<Vec<f64>>,
-    /// Of the rows that are not of the consensus class, how many each rule vetoes, in the test part.
+    /// How many rows of the test part each rule vetoes, of those that are not of the consensus class.
     pub vetoes: Option<Vec<usize>>,
 }
 

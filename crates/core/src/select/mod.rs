@@ -35,7 +35,7 @@ pub trait Watch: Sync {
         false
     }
 
-    /// What lies ahead, told once before the first run.
+    /// What lies ahead; called once, before the first run.
     fn begin(&self, _work: &[Ahead]) {}
 
     /// A run of `name` has ended, after `seconds`.

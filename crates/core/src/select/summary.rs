@@ -16,13 +16,13 @@ use crate::{
     train::{Diagnosis, diagnose, diagnose_precomputed},
 };
 
-/// Kernels beyond which alignments between all pairs are not computed.
+/// The most kernels for which alignments between all pairs are computed: they take the square of this many numbers.
 const MOST_ALIGNED: usize = 1000;
-/// Kernels whose alignments are kept.
+/// The number of kernels, of those that weigh most, whose alignments are kept.
 const KEPT: usize = 30;
-/// Above this two kernels are called interchangeable.
+/// The alignment above which two kernels are called interchangeable.
 const SAME: f64 = 0.95;
-/// Points kept of a curve or a scatter.
+/// The number of points that are kept of a curve or a scatter plot.
 const POINTS: usize = 400;
 
 /// One method in the table.

@@ -9,9 +9,9 @@ use super::{Array, Values, c_order, elements};
 use crate::{Error, Result, data::source};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Longer headers do not occur for plain arrays.
+/// The longest header that is read, in bytes; plain arrays have a hundred or so, and a damaged length must not ask for gigabytes.
 const LONGEST_HEADER: usize = 1 << 20;
-/// Texts of more characters than this are taken for damage.
+/// The longest text that an element may hold, in characters; a longer one is taken for damage.
 const LONGEST_TEXT: usize = 1 << 20;
 
 pub fn read(input: &mut dyn BufRead, source: &Path) -> Result<Array> {

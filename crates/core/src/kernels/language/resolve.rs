@@ -13,13 +13,14 @@ use crate::{
     kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
 
-/// `auto` widths, in median distances.
+/// The widths that `auto` stands for, in units of the median distance.
 pub(super) const AUTO_FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+/// Rows that distances are measured between for automatic widths, and training sequences that local alignment compares with, at most.
 const MEDIAN_ROWS: usize = 512;
 
 impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
-    /// Of kernels with the same function and columns only the first stays.
+    /// Where several kernels have the same function and columns, the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
         let count: u128 = self.groups().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {

@@ -6,10 +6,10 @@ use crate::{
     data::{Dataset, is_layer_of, nearest},
 };
 
-/// `auto` looks at single features up to this many of them.
+/// The most features for which the bank `auto` has a kernel of each one alone (docs/defaults.md).
 const AUTO_EACH: usize = 100;
 
-/// Where a kernel looks: ascending columns, and what people call them.
+/// The columns that a kernel reads, ascending, and what people call them.
 pub(super) struct ScopePlace {
     pub columns: Vec<usize>,
     pub label: String,

@@ -42,9 +42,9 @@ impl Scoring {
     }
 }
 
-/// The letter after the amino acids stands for all others.
+/// The number of the letter that stands for all but the 20 amino acids, which come before it.
 const UNKNOWN: usize = 20;
-/// Landmarks that are aligned at once.
+/// Landmarks that are aligned at once: one 16-bit number each fills two vectors of 256 bits.
 const LANES: usize = 32;
 type Lanes = [i16; LANES];
 

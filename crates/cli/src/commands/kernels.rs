@@ -15,8 +15,9 @@ use serde_json::json;
 use super::load::{Loaded, check_outputs, load};
 use crate::{Exit, args::KernelsArgs, output};
 
-/// Kernels, and pairs of them, listed unless all are asked for.
+/// Kernels that are listed unless all are asked for.
 const SHOWN: usize = 20;
+/// Pairs of kernels that are listed as most alike.
 const PAIRS: usize = 5;
 
 /// Width of the column of the help in which kernels, scopes and numbers stand.

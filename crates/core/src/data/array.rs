@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    read::{Format, Reader},
+    read::{Format, ReadTable},
     source,
 };
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     name: Some("npy, npz, mat"),
     extensions: &["npy", "npz", "mat"],
     detect: |start| start.starts_with(b"\x93NUM"),
-    reader: Reader::Whole(|path| columns::table(read(path)?, path)),
+    reader: ReadTable::Whole(|path| columns::table(read(path)?, path)),
 };
 
 /// Does the name of this file say that it holds arrays?
@@ -35,7 +35,7 @@ pub(super) fn is_array_file(path: &Path) -> bool {
 pub struct Array {
     /// Lengths of the axes; none for a single value.
     pub shape: Vec<usize>,
-    /// What it holds.
+    /// The elements, in C order.
     pub values: Values,
 }
 
@@ -44,7 +44,7 @@ pub struct Array {
 pub enum Values {
     /// Numbers of any kind, as doubles.
     Numbers(Vec<f64>),
-    /// Texts.
+    /// Texts, one for each element.
     Texts(Vec<String>),
 }
 

@@ -6,7 +6,7 @@ use ::csv::{ReaderBuilder, StringRecord};
 
 use super::{
     Column, Table,
-    read::{Format, Reader},
+    read::{Format, ReadTable},
     source::{self, place_in},
     table::{Extra, first_repeated, number},
 };
@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
     name: Some("csv, tsv"),
     extensions: &["csv", "tsv", "tab"],
     detect: |_| false,
-    reader: Reader::Whole(Table::read),
+    reader: ReadTable::Whole(Table::read),
 };
 
 impl Table {

@@ -26,14 +26,14 @@ use super::{
     Sparse,
     array::{self, Array, columns_of, is_array_file},
     join::join,
-    read::{Format, Reader, read},
+    read::{Format, ReadTable, read},
     ready, source,
     table::{Column, Table, nearest},
 };
 use crate::{Error, Result};
 
 pub(super) const FORMAT: Format =
-    Format { name: None, extensions: &["toml"], detect: |_| false, reader: Reader::Whole(read_description) };
+    Format { name: None, extensions: &["toml"], detect: |_| false, reader: ReadTable::Whole(read_description) };
 
 /// The files that a description names, whether or not they are there; none for a file that is no readable description.
 pub(super) fn named_files(path: &Path) -> Vec<PathBuf> {

@@ -3,7 +3,7 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
-    read::{Format, Reader},
+    read::{Format, ReadTable},
     source::{self, Lines, shown},
     table::{Column, Table},
 };
@@ -13,7 +13,7 @@ pub(super) const FORMAT: Format = Format {
     name: Some("fasta"),
     extensions: &["fa", "fasta", "fna", "faa"],
     detect: |start| start.starts_with(b">"),
-    reader: Reader::Whole(read),
+    reader: ReadTable::Whole(read),
 };
 
 /// Reads a file as a table of text columns: `id`, which is never a feature, `sequence`, and one per `key=value` that every header has, such as `label`. Where no

@@ -4,7 +4,7 @@ use std::{io::BufRead, path::Path};
 
 use super::{
     Sparse,
-    read::{Format, Reader},
+    read::{Format, ReadTable},
     source::{self, Lines, Span, shown},
     table::{Column, Table},
 };
@@ -12,15 +12,16 @@ use crate::{Error, Result};
 
 /// Name of the column that holds the labels.
 pub const LABEL: &str = "label";
-/// A file may be this wide whatever it holds; wider only in proportion to its entries, so that one wrong number cannot ask for gigabytes.
+/// Columns that a file may have whatever it holds.
 const WIDE: usize = 1 << 20;
+/// Columns that a file may have for each of its entries, where it is wider: one wrong column number cannot ask for gigabytes.
 const WIDE_PER_ENTRY: usize = 16;
 
 pub(super) const FORMAT: Format = Format {
     name: Some("LIBSVM"),
     extensions: &["svm", "libsvm", "svmlight"],
     detect: looks_like_libsvm,
-    reader: Reader::Rows(read),
+    reader: ReadTable::Rows(read),
 };
 
 /// Does the first line look like `label 3:0.5 7:1`?

@@ -16,14 +16,14 @@ pub(super) struct Format {
     pub extensions: &'static [&'static str],
     /// Do these first bytes say that a file without a known extension is of this format?
     pub detect: fn(&[u8]) -> bool,
-    pub reader: Reader,
+    pub reader: ReadTable,
 }
 
 /// How a file becomes a table.
-pub(super) enum Reader {
-    /// Reads every row.
+pub(super) enum ReadTable {
+    /// Reads every row; rows that are not wanted are dropped afterwards.
     Whole(fn(&Path) -> Result<Table>),
-    /// Reads the rows wanted alone, and refuses as soon as they take more than so many bytes.
+    /// Reads the wanted rows alone, and refuses them as soon as they take more bytes than the last argument allows.
     Rows(fn(&Path, Option<Span>, u64) -> Result<Table>),
 }
 
@@ -32,7 +32,7 @@ pub(super) const PARQUET: Format = Format {
     name: None,
     extensions: &["parquet"],
     detect: |start| start.starts_with(b"PAR1"),
-    reader: Reader::Whole(|path| {
+    reader: ReadTable::Whole(|path| {
         Err(Error::file(
             path,
             "Parquet is not read by the program; convert it to csv, npy or npz, or fit in Python, where the frames of pandas.read_parquet and \
@@ -57,8 +57,8 @@ pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
 pub fn read_within(path: &Path, rows: Option<Span>, memory: Option<u64>) -> Result<Table> {
     let memory = memory.unwrap_or_else(|| source::machine_memory().unwrap_or(8 << 30) / 2);
     let table = match format_of(path)?.reader {
-        Reader::Rows(read) => return read(path, rows, memory),
-        Reader::Whole(read) => read(path)?,
+        ReadTable::Rows(read) => return read(path, rows, memory),
+        ReadTable::Whole(read) => read(path)?,
     };
     let Some(rows) = rows else { return Ok(table) };
     if rows.first > table.n_rows() {

@@ -80,7 +80,7 @@ fn text_row(line: &str, rows: usize, columns: &mut Vec<Vec<f64>>) -> std::result
 }
 
 impl Table {
-    /// The same table with a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
+    /// Adds a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
     /// (rows, columns, kernels), as `mercer gram` writes it, becomes a view per kernel, `name.1`, `name.2`, …; `precomputed(name)` reads all.
     pub fn with_gram(self, name: &str, file: &Path) -> Result<Self> {
         let mut cache = HashMap::new();

@@ -59,7 +59,7 @@ impl Rows {
         }
     }
 
-    /// The same rows with sparse columns after the dense ones.
+    /// Adds sparse columns after the dense ones.
     pub fn with_sparse(mut self, sparse: Sparse) -> Result<Self> {
         if self.cols() == 0 {
             self.numbers = Matrix::zeros(sparse.rows(), 0);
@@ -71,7 +71,7 @@ impl Rows {
         Ok(self)
     }
 
-    /// The same rows, of which those in `absent` have nothing in `columns`, whatever stands there.
+    /// Says that the rows in `absent` have nothing in `columns`, whatever stands there.
     #[must_use]
     pub fn with_gap(mut self, columns: std::ops::Range<usize>, absent: Vec<bool>) -> Self {
         if absent.contains(&true) {
@@ -80,21 +80,21 @@ impl Rows {
         self
     }
 
-    /// The same rows under another rule for what they lack.
+    /// Sets the rule for what rows lack.
     #[must_use]
     pub fn with_missing(mut self, missing: Missing) -> Self {
         self.missing = missing;
         self
     }
 
-    /// The same rows, some dense columns of which hold kernel values.
+    /// Marks some dense columns as kernel values.
     #[must_use]
     pub(super) fn with_ready(mut self, columns: std::ops::Range<usize>) -> Self {
         self.ready.extend(columns);
         self
     }
 
-    /// The same rows as if nothing were missing: placeholders are numbers like others.
+    /// These rows as if nothing were missing: placeholders are numbers like others.
     #[must_use]
     pub fn without_gaps(mut self) -> Self {
         self.gaps.clear();
@@ -188,7 +188,7 @@ impl Rows {
         &self.numbers
     }
 
-    /// The same sequences and sparse columns beside other numbers of the same rows.
+    /// Replaces the dense numbers; sequences and sparse columns stay.
     #[must_use]
     pub fn with_numbers(&self, numbers: Matrix) -> Self {
         Self {

@@ -10,23 +10,23 @@ use crate::linalg::{Matrix, dot, dots, exp_scaled, l1_distance, l1_distances, sq
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Function {
-    /// ⟨x, z⟩
+    /// The inner product ⟨x, z⟩.
     Linear,
     /// (⟨x, z⟩ + offset)^degree
     Poly {
-        /// At least 1.
+        /// The degree, at least 1.
         degree: u32,
-        /// Not negative.
+        /// The constant, not negative.
         offset: f64,
     },
     /// exp(−‖x − z‖² / (2 width²))
     Rbf {
-        /// Positive.
+        /// The width, a positive number in units of the distance.
         width: f64,
     },
     /// exp(−‖x − z‖₁ / width)
     Laplace {
-        /// Positive.
+        /// The width, a positive number in units of the distance.
         width: f64,
     },
     /// 1 / (1 + ‖x − z‖² / width²)
@@ -38,26 +38,26 @@ pub enum Function {
     Chi2Sum,
     /// exp(−gamma Σ_j (x_j − z_j)² / (x_j + z_j)), of numbers that are not negative.
     Chi2 {
-        /// Positive.
+        /// The factor, a positive number per unit of the distance.
         gamma: f64,
     },
     /// Σ_j min(x_j, z_j), of numbers that are not negative.
     Intersection,
     /// tanh(slope ⟨x, z⟩ + offset); positive semidefinite on some data only, and refused on others.
     Sigmoid {
-        /// Positive.
+        /// The slope, a positive number.
         slope: f64,
-        /// Any number.
+        /// The constant, any number.
         offset: f64,
     },
     /// exp(−distance(x, z) / width).
     Gauss {
-        /// Of negative type, so that the kernel is positive semidefinite.
+        /// The distance; each is of negative type, so that the kernel is positive semidefinite.
         distance: Distance,
-        /// Positive.
+        /// The width, a positive number in units of the distance.
         width: f64,
     },
-    /// Of sequences.
+    /// A kernel of sequences or of labelled graphs.
     Text(Text),
     /// Values computed elsewhere: column j of the kernel is its value against training row j.
     Precomputed {
@@ -70,7 +70,7 @@ pub enum Function {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distance {
-    /// ‖x − z‖₁
+    /// The ℓ₁ distance ‖x − z‖₁.
     L1,
     /// ‖x − z‖, not squared.
     L2,
@@ -105,11 +105,11 @@ impl Function {
 /// The number per pair of rows that a kernel function starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pair {
-    /// ⟨x, z⟩
+    /// The inner product ⟨x, z⟩.
     Product,
-    /// ‖x − z‖²
+    /// The squared Euclidean distance ‖x − z‖².
     SquaredDistance,
-    /// ‖x − z‖₁
+    /// The ℓ₁ distance ‖x − z‖₁.
     L1Distance,
     /// Σ (x − z)² / (x + z)
     Chi2Distance,
@@ -117,12 +117,12 @@ pub enum Pair {
     HellingerDistance,
     /// Σ 2 x z / (x + z)
     HarmonicSum,
-    /// Σ min(x, z)
+    /// The sum of the smaller numbers, Σ min(x, z).
     Minimum,
 }
 
 impl Pair {
-    /// Its value for one pair.
+    /// The pair number of two rows.
     #[inline]
     pub fn of(self, x: &[f64], z: &[f64]) -> f64 {
         match self {
@@ -179,7 +179,7 @@ impl Distance {
         }
     }
 
-    /// Of two rows.
+    /// The distance of two rows.
     pub fn of(self, x: &[f64], z: &[f64]) -> f64 {
         let value = self.pair().of(x, z);
         if self == Self::L2 { value.sqrt() } else { value }

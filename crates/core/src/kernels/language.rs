@@ -40,8 +40,9 @@ pub const PAPER: &str = "rbf(2^-3..2^6), poly(1..3) on all, each";
 /// weights lost 13 points of R² to equal ones on one table.
 pub const AUTO: &str = "rbf(auto), poly(1..3) on all; rbf(deviation) on each";
 
+/// The most kernels that a bank may have, and steps that a range may have: they are counted before any is made.
 const MAX_KERNELS: usize = 1_000_000;
-/// Allowed widths: their squares must be ordinary numbers.
+/// Allowed widths and factors: their squares must be ordinary numbers.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
 
 /// A parsed bank of kernels; its `Display` is a text that parses back to the same bank.
@@ -50,7 +51,7 @@ pub struct Bank {
     parts: Vec<Clause>,
 }
 
-/// Reads a text.
+/// Reads a text of the kernel language; an error points at one of its characters.
 pub fn parse(text: &str) -> Result<Bank> {
     parser::bank(text)
 }
@@ -173,7 +174,7 @@ impl Series {
 enum Scope {
     All,
     Each,
-    /// Each feature while there are at most `AUTO_EACH`; occurs in the bank `auto` alone.
+    /// Each feature, as long as there are at most `scopes::AUTO_EACH`; occurs in the bank `auto` alone.
     EachIfFew,
     Cols(Vec<Cols>),
     Bands(usize),

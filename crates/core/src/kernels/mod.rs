@@ -38,7 +38,7 @@ pub enum Indefinite {
 /// One base kernel, fully resolved: what the model file stores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelSpec {
-    /// The function.
+    /// The function of two rows.
     pub function: Function,
     /// The feature columns it sees, by index into the data set; a kernel of sequences sees one.
     pub columns: Vec<usize>,

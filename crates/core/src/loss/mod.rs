@@ -54,7 +54,7 @@ impl LossName {
         names
     };
 
-    /// What users type.
+    /// The word that users type for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hinge => "hinge",
@@ -78,10 +78,10 @@ impl LossName {
 
 /// A convex loss ℓ(y, f) of a target and a decision value.
 pub trait Loss: Sync {
-    /// What users type.
+    /// The word that users type for it.
     fn name(&self) -> &'static str;
 
-    /// ℓ(y, f).
+    /// The loss ℓ(y, f) of one sample.
     fn value(&self, y: f64, f: f64) -> f64;
 
     /// ℓ*(y, u) = sup_f u f − ℓ(y, f); infinite outside the domain.

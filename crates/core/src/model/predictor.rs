@@ -14,13 +14,13 @@ use crate::{
     linalg::Matrix,
 };
 
-/// New rows that one task evaluates.
+/// New rows that one parallel task evaluates.
 const CHUNK: usize = 128;
 
 /// An active kernel's share of one decision function.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
-    /// Which base kernel.
+    /// The number of the base kernel.
     pub kernel: usize,
     /// Its function, weight included.
     pub basis: TermBasis,
@@ -46,7 +46,7 @@ pub(super) enum TermBasis {
     },
 }
 
-/// One decision function.
+/// One decision function: a constant and kernel terms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Decision {
     pub constant: f64,
@@ -68,7 +68,7 @@ pub struct Predictor {
     pub(super) sparse_start: usize,
     /// Training columns of ready-made kernels in use, ascending.
     pub(super) gram_columns: Vec<usize>,
-    /// Of the columns in use, where kernels have random Fourier features.
+    /// The frequencies of the columns in use, where kernels have random Fourier features.
     pub(super) frequencies: Vec<Frequencies>,
     /// How the columns are made from those of the data.
     pub(super) plan: Plan,
@@ -79,7 +79,7 @@ pub struct Predictor {
 /// A function of new rows: a constant and, kernel by kernel, combinations of kernel values or features.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expansion {
-    /// The constant.
+    /// The constant that is added to all terms.
     pub constant: f64,
     /// Kernel, combination, and its value for rows that lack what the kernel reads.
     pub terms: Vec<(usize, Combination, f64)>,
@@ -103,7 +103,7 @@ pub(super) struct TermHeader {
     pub kernel: usize,
     pub monomials: bool,
     pub len: usize,
-    /// Of Gram columns?
+    /// Does it read Gram columns, and not the stored rows?
     #[serde(default, skip_serializing_if = "is_false")]
     pub columns: bool,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -260,7 +260,7 @@ impl Predictor {
         self.evaluate_with(kernels, x, &Rows::from(Matrix::zeros(x.len(), 0)))
     }
 
-    /// The same with the needed values of ready-made kernels.
+    /// Decision values of new rows, with the needed values of ready-made kernels beside them.
     pub fn evaluate_with(&self, kernels: &[KernelSpec], x: &Rows, ready_made: &Rows) -> Matrix {
         let functions = self.decisions.len();
         let ready = self.cache.get(x.is_complete(), || Evaluation::new(self, kernels, x));

@@ -63,7 +63,7 @@ struct ParsedNumber {
     power: Option<(f64, i32)>,
 }
 
-/// `at` counts characters.
+/// Reads a text from left to right; `at` is the character it has come to.
 struct Parser<'a> {
     text: &'a str,
     chars: Vec<char>,
@@ -165,7 +165,6 @@ impl<'a> Parser<'a> {
 
     fn argument(&mut self, argument: &Argument) -> Result<Given> {
         match argument {
-            Argument::List { rule, .. } => self.numbers(rule).map(Given::List),
             Argument::Number { name, rule, .. } => {
                 if name.is_some_and(|name| self.eat_word(name)) {
                     self.expect("=")?;
@@ -175,7 +174,7 @@ impl<'a> Parser<'a> {
             }
             Argument::Scale { .. } if self.eat_word("auto") => Ok(Given::Auto),
             Argument::Scale { deviation: true, .. } if self.eat_word("deviation") => Ok(Given::Deviation),
-            Argument::Scale { rule, .. } => self.numbers(rule).map(Given::List),
+            Argument::List { rule, .. } | Argument::Scale { rule, .. } => self.numbers(rule).map(Given::List),
             Argument::Distance => {
                 let at = self.skip_space();
                 let word = self.word();

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Bank, Given, KernelList, MAX_KERNELS, NumberKernel, ScopedKernels, Series, TextKind, WIDTHS,
     numbers::{self, Argument, ArgumentValue, AutomaticScale},
-    scopes::Place,
+    scopes::ScopePlace,
 };
 use crate::{
     Error, Result, Told,
@@ -13,13 +13,14 @@ use crate::{
     kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
 
-/// `auto` widths, in median distances.
+/// The widths that `auto` stands for, in units of the median distance.
 pub(super) const AUTO_FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+/// Rows that distances are measured between for automatic widths, and training sequences that local alignment compares with, at most.
 const MEDIAN_ROWS: usize = 512;
 
 impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
-    /// Of kernels with the same function and columns only the first stays.
+    /// Where several kernels have the same function and columns, the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
         let count: u128 = self.groups().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {
@@ -31,7 +32,7 @@ impl Bank {
             for scope in &group.scopes {
                 for family in &group.kernels {
                     let KernelList::Precomputed(name) = family else { continue };
-                    for Place { columns, label } in scope.grams(name.as_deref(), data)? {
+                    for ScopePlace { columns, label } in scope.grams(name.as_deref(), data)? {
                         let next = places.len();
                         let place = *places.entry(columns.clone()).or_insert(next);
                         let function = Function::Precomputed { indefinite: Indefinite::default() };
@@ -47,7 +48,7 @@ impl Bank {
                     if kernels.is_empty() {
                         continue;
                     }
-                    for Place { columns, label } in scope.places(data, text)? {
+                    for ScopePlace { columns, label } in scope.places(data, text)? {
                         let next = places.len();
                         let place = *places.entry(columns.clone()).or_insert(next);
                         for family in &kernels {

@@ -22,9 +22,7 @@ _ENCODE = (
     "pandas.get_dummies; categories that are themselves numbers or sequences are read after a conversion "
     "(in pandas .astype(float) or .astype(str))"
 )
-_COUNT = (
-    "convert to numbers first, such as days since a fixed day, (t - t.min()) / np.timedelta64(1, 'D'), or leave it out"
-)
+_COUNT = "convert to numbers first, such as days since a fixed day, (t - t.min()) / np.timedelta64(1, 'D'), or leave it out"
 
 
 def admit(X: Any, what: str = "X") -> Any:
@@ -65,8 +63,7 @@ def matrices(X: Any, n_train: int | None = None, kernels: int | None = None) -> 
     listed = isinstance(X, (list, tuple)) and len(X) > 0 and all(getattr(one, "ndim", 0) == 2 for one in X)
     if listed:
         raise ValueError(
-            f"precomputed kernels are one array with the kernels on the last axis, and X is a list of {len(X)} "
-            "matrices: pass np.stack(X, axis=-1)"
+            f"precomputed kernels are one array with the kernels on the last axis, and X is a list of {len(X)} matrices: pass np.stack(X, axis=-1)"
         )
     shape = np.shape(X) if isinstance(X, np.ndarray) else ()
     if len(shape) != 3:
@@ -75,8 +72,7 @@ def matrices(X: Any, n_train: int | None = None, kernels: int | None = None) -> 
     later = shape[1] != n_train and shape[2] == n_train and shape[0] == kernels
     if training if n_train is None else later:
         raise ValueError(
-            f"precomputed kernels have the kernels on the last axis, and X of shape {shape} has them on the first: "
-            "pass np.moveaxis(X, 0, -1)"
+            f"precomputed kernels have the kernels on the last axis, and X of shape {shape} has them on the first: pass np.moveaxis(X, 0, -1)"
         )
     return X
 
@@ -86,10 +82,7 @@ def _refuse_containers(X: Any, what: str) -> None:
     has = {name: inspect.getattr_static(X, name, None) is not None for name in ("obs", "X", "mod")}
     kind = type(X).__name__
     if has["obs"] and has["mod"]:
-        raise TypeError(
-            f"{what} is of type {kind}, a container of views: pass them by name, "
-            "{name: a.X for name, a in data.mod.items()}"
-        )
+        raise TypeError(f"{what} is of type {kind}, a container of views: pass them by name, {{name: a.X for name, a in data.mod.items()}}")
     if has["obs"] and has["X"]:
         raise TypeError(
             f"{what} is of type {kind}, a container: pass its matrix, data.X, or several of its parts as views by name, such "

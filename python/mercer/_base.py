@@ -240,6 +240,13 @@ def _gives_probabilities(estimator: Any) -> bool:
     return True
 
 
+if TYPE_CHECKING:
+    #: What a mixin of one method may rely on: type checkers see the base, at run time mixins stand before it.
+    Mixin = MKLBase
+else:
+    Mixin = object
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class MKLClassifier(ClassifierMixin, MKLBase):
     """Classes: two make one machine, K > 2 one per class or one per pair."""
@@ -368,10 +375,7 @@ def _errors(told: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """One array per measure, one entry per kernel; a kernel that is exact has zeros."""
     pairs = any(one["measure"] == "pairs" for one in told)
     names = ("rms", "standard_error", "largest") if pairs else ("relative",)
-    return {
-        "trace" if name == "relative" else name: np.array([one.get(name, 0.0) for one in told], dtype=np.float64)
-        for name in names
-    }
+    return {"trace" if name == "relative" else name: np.array([one.get(name, 0.0) for one in told], dtype=np.float64) for name in names}
 
 
 def _float(value: Any) -> Any:

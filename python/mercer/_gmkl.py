@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer import _params
-from mercer._base import MKLClassifier, MKLRegressor
+from mercer._base import Mixin, MKLClassifier, MKLRegressor
 
 _SOLVERS = ("auto", "level", "alternating", "interior")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _GMKL:
+class _GMKL(Mixin):
     v: float | str = 0.5
     p: float = 2.0
     solver: str = "auto"
@@ -22,7 +22,7 @@ class _GMKL:
         return _params.number_or_auto("v", self.v, 0.5)[1]
 
     def _adopt(self, model: Any) -> None:
-        super()._adopt(model)  # type: ignore[misc]
+        super()._adopt(model)
         self.v_ = json.loads(model.info())["spec"]["method"]["v"]
 
     def _method(self) -> dict[str, Any]:

@@ -10,9 +10,7 @@ from mercer import _input, _mercer, _params
 from mercer.kernels import Callable, to_text
 
 
-def gram(
-    X: Any, kernels: Any = "auto", Z: Any = None, *, normalize: str | None = None, n_jobs: int | None = None
-) -> np.ndarray:
+def gram(X: Any, kernels: Any = "auto", Z: Any = None, *, normalize: str | None = None, n_jobs: int | None = None) -> np.ndarray:
     """Kernel values of the rows of X against the rows of Z, shape (n, m, M): what ``kernels="precomputed"`` takes.
 
     Parameters
@@ -32,9 +30,7 @@ def gram(
     return values(X, to_text(kernels), Z, normalize, n_jobs)[1]
 
 
-def values(
-    X: Any, told: str, Z: Any, normalize: str | None, n_jobs: int | None
-) -> tuple[list[str], np.ndarray]:
+def values(X: Any, told: str, Z: Any, normalize: str | None, n_jobs: int | None) -> tuple[list[str], np.ndarray]:
     """Kernel names and values, (n, m, M)."""
     scale = _params.choice("normalize", normalize, _params.NORMALIZATIONS) or "none"
     rows = _input.read_table(X)
@@ -45,10 +41,7 @@ def values(
         same_columns = not columns or not others or columns == others
         width = [r.numbers.shape[1] + (r.sparse[0] if r.sparse else 0) for r in (rows, base)]
         if width[0] != width[1] or not same_columns or not same_texts:
-            raise ValueError(
-                "X and Z must have the same columns, got "
-                f"{columns or rows.numbers.shape} and {others or base.numbers.shape}"
-            )
+            raise ValueError(f"X and Z must have the same columns, got {columns or rows.numbers.shape} and {others or base.numbers.shape}")
         rows.columns = base.columns = columns or others
         base.views = rows.views
     return _mercer.gram(rows, told, z=base, normalize=scale, n_threads=_params.n_threads(n_jobs))

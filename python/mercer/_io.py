@@ -6,49 +6,34 @@ import errno
 import json
 import math
 import os
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
+import mercer
 from mercer import _mercer
-from mercer._align import AlignFMKLClassifier, AlignFMKLRegressor, AlignMKLClassifier, AlignMKLRegressor
 from mercer._base import MKLBase
-from mercer._gmkl import GMKLClassifier, GMKLRegressor
-from mercer._local import (
-    CLMKLClassifier,
-    CLMKLRegressor,
-    GLMKLClassifier,
-    GLMKLRegressor,
-    GSMKLClassifier,
-    GSMKLRegressor,
-    HLMKLClassifier,
-    HLMKLRegressor,
-    LMKLClassifier,
-    LMKLRegressor,
-)
-from mercer._lp import LpMKLClassifier, LpMKLRegressor
-from mercer._single import SingleKernelClassifier, SingleKernelRegressor
-from mercer._smkl import SMKLClassifier, SMKLRegressor
-from mercer._uniform import UniformMKLClassifier, UniformMKLRegressor
-from mercer._vcmkl import VCMKLClassifier
 
-#: A method of the core's catalogue and what it is called here.
-ESTIMATORS: dict[str, dict[str, type[MKLBase]]] = {
-    "uniform": {"classification": UniformMKLClassifier, "regression": UniformMKLRegressor},
-    "gmkl": {"classification": GMKLClassifier, "regression": GMKLRegressor},
-    "lp": {"classification": LpMKLClassifier, "regression": LpMKLRegressor},
-    "single": {"classification": SingleKernelClassifier, "regression": SingleKernelRegressor},
-    "align": {"classification": AlignMKLClassifier, "regression": AlignMKLRegressor},
-    "alignf": {"classification": AlignFMKLClassifier, "regression": AlignFMKLRegressor},
-    "smkl": {"classification": SMKLClassifier, "regression": SMKLRegressor},
-    "clmkl": {"classification": CLMKLClassifier, "regression": CLMKLRegressor},
-    "hlmkl": {"classification": HLMKLClassifier, "regression": HLMKLRegressor},
-    "lmkl": {"classification": LMKLClassifier, "regression": LMKLRegressor},
-    "glmkl": {"classification": GLMKLClassifier, "regression": GLMKLRegressor},
-    "gsmkl": {"classification": GSMKLClassifier, "regression": GSMKLRegressor},
-    "vcmkl": {"classification": VCMKLClassifier},
-}
+
+@cache
+def estimators() -> dict[str, dict[str, type[MKLBase]]]:
+    """The estimators of the package by the core's name of their method, and by what they predict."""
+    found: dict[str, dict[str, type[MKLBase]]] = {}
+    kind: Any
+    for name in mercer.__all__:
+        kind = getattr(mercer, name)
+        if isinstance(kind, type) and issubclass(kind, MKLBase):
+            task = "classification" if is_classifier(kind()) else "regression"
+            found.setdefault(_name(kind()._method()), {})[task] = kind
+    return found
+
+
+def _name(method: dict[str, Any]) -> str:
+    """The name in the catalogue of a method with its parameters."""
+    return "hlmkl" if method.get("evenness") == "hard" else str(method["name"])
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -62,8 +47,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _mercer.Model.load(path)
     info = json.loads(model.info())
     spec = info["spec"]
-    method = "hlmkl" if spec["method"].get("evenness") == "hard" else spec["method"]["name"]
-    kind = ESTIMATORS.get(method, {}).get(info["task"])
+    method = _name(spec["method"])
+    kind = estimators().get(method, {}).get(info["task"])
     if kind is None:
         raise ValueError(f"{os.fspath(path)}: no estimator here for method {method!r} and {info['task']}")
     stored = parameters(spec) | ({"kernels": "precomputed"} if info["input"] == "precomputed" else {})
@@ -123,10 +108,7 @@ def parameters(spec: dict[str, Any]) -> dict[str, Any]:
     told |= {key: "auto" for key in ("c", "v") if choose.get(key)} | ({"c": "scale"} if choose.get("scale") else {})
     left_out = {"name", "method", "choose"} | ({"approx_seed"} if told.get("approx") == "none" else set())
     plain = {key: value for key, value in told.items() if key not in left_out}
-    return {
-        _WORDS.get(key, key): _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
-        for key, value in plain.items()
-    }
+    return {_WORDS.get(key, key): _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value for key, value in plain.items()}
 
 
 def _class_weight(value: Any, names: list[str], classes: np.ndarray) -> Any:

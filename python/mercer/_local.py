@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _input, _mercer, _params
-from mercer._base import MKLClassifier, MKLRegressor
+from mercer._base import Mixin, MKLClassifier, MKLRegressor
 
 
-class _Localized:
+class _Localized(Mixin):
     """Regions that the user gives, and what is learned per region."""
 
     kernel_weights_: np.ndarray
@@ -43,8 +43,7 @@ class _Localized:
         labels = np.asarray(regions)
         if labels.shape != (len(data.y),):
             raise ValueError(
-                f"parameter `{name}` must be a column, a callable, or one label per row, shape ({len(data.y)},), "
-                f"got shape {labels.shape}"
+                f"parameter `{name}` must be a column, a callable, or one label per row, shape ({len(data.y)},), got shape {labels.shape}"
             )
         rows = slice(None) if data.weight is None else data.weight > 0
         self.region_labels_ = np.unique(labels[rows])
@@ -67,7 +66,7 @@ class _Localized:
         return (found[:, np.newaxis] == self.region_labels_).astype(np.float64)
 
     def _rows(self, X: Any) -> dict[str, Any]:
-        rows = super()._rows(X)  # type: ignore[misc]
+        rows = super()._rows(X)
         if callable(self._regions()):
             n = len(getattr(rows["rows"], "numbers", rows["rows"]))
             rows["memberships"] = self._memberships_by(self._regions(), X, n, fitting=False)
@@ -79,7 +78,7 @@ class _Localized:
         With several machines that have regions or gates of their own, (machines, n, regions).
         """
         rows = self._rows(X)
-        found = self._model.places(**rows)[0]  # type: ignore[attr-defined]
+        found = self._model.places(**rows)[0]
         return found[0] if len(found) == 1 else np.stack(found)
 
     def local_weights(self, X: Any) -> np.ndarray:
@@ -89,14 +88,14 @@ class _Localized:
         (machines, n, M).
         """
         rows = self._rows(X)
-        found = self._model.places(**rows)[1]  # type: ignore[attr-defined]
+        found = self._model.places(**rows)[1]
         shared = getattr(self, "shared_weights", False)
         return found[0] if len(found) == 1 or shared else np.stack(found)
 
     def _adopt(self, model: _mercer.Model) -> None:
-        super()._adopt(model)  # type: ignore[misc]
+        super()._adopt(model)
         weights = np.atleast_2d(self.kernel_weights_)
-        kernels = len(self.kernel_names_)  # type: ignore[attr-defined]
+        kernels = len(self.kernel_names_)
         by_region = weights.reshape(len(weights), -1, kernels)
         if not self._has_regions():
             by_region = by_region[:, 0]
@@ -107,11 +106,11 @@ class _Localized:
 
     def _machine_labels(self) -> list[Any]:
         if not self._has_regions():
-            return super()._machine_labels()  # type: ignore[misc]
+            return super()._machine_labels()
         names = [f"region {j}" for j in range(1, self.kernel_weights_.shape[-2] + 1)]
         if self.kernel_weights_.ndim == 2:
             return names
-        return [f"{machine}, {name}" for machine in self._machine_names for name in names]  # type: ignore[attr-defined]
+        return [f"{machine}, {name}" for machine in self._machine_names for name in names]
 
 
 def _kernel(name: str, value: Any) -> str | None:
@@ -155,7 +154,7 @@ class _CLMKL(_Localized):
             "cluster_kernel": _kernel("cluster_kernel", self.cluster_kernel),
             "n_init": _params.count("n_init", self.n_init),
             "regions": self._region_column(),
-            "seed": _params.seed(self.random_state),  # type: ignore[attr-defined]
+            "seed": _params.seed(self.random_state),
         }
 
 
@@ -234,7 +233,7 @@ class _LMKL(_Localized):
             "gate": _params.choice("gate", self.gate, ("softmax", "sigmoid")),
             "gate_kernel": _kernel("gate_kernel", self.gate_kernel),
             "n_init": _params.count("n_init", self.n_init),
-            "seed": _params.seed(self.random_state),  # type: ignore[attr-defined]
+            "seed": _params.seed(self.random_state),
         }
 
     def _has_regions(self) -> bool:
@@ -297,7 +296,7 @@ class _GLMKL(_Grouped):
             "p": _params.number("p", self.p),
             "groups": self._region_column(),
             "n_init": _params.count("n_init", self.n_init),
-            "seed": _params.seed(self.random_state),  # type: ignore[attr-defined]
+            "seed": _params.seed(self.random_state),
         }
 
 
@@ -354,7 +353,7 @@ class _GSMKL(_Grouped):
             "n_groups": _params.count("n_groups", self.n_groups),
             "groups": self._region_column(),
             "n_init": _params.count("n_init", self.n_init),
-            "seed": _params.seed(self.random_state),  # type: ignore[attr-defined]
+            "seed": _params.seed(self.random_state),
         }
 
 

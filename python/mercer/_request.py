@@ -59,9 +59,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def request(
-    params: Mapping[str, Any], *, losses: Sequence[Any] = (*LOSSES, None), chooses_v: bool = False
-) -> dict[str, Any]:
+def request(params: Mapping[str, Any], *, losses: Sequence[Any] = (*LOSSES, None), chooses_v: bool = False) -> dict[str, Any]:
     """The core's `TrainSpec` from parameters by their names, less the method and what depends on y.
 
     Names that say nothing of the request (`n_jobs`, `verbose`, a method's own) are passed over, and fields that no name says keep the

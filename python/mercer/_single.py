@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer import _params
-from mercer._base import MKLClassifier, MKLRegressor
+from mercer._base import Mixin, MKLClassifier, MKLRegressor
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _Single:
+class _Single(Mixin):
     folds: int = 5
 
     def _method(self) -> dict[str, Any]:
-        seed = _params.seed(self.random_state)  # type: ignore[attr-defined]
+        seed = _params.seed(self.random_state)
         return {"name": "single", "folds": _params.count("folds", self.folds), "seed": seed}
 
 

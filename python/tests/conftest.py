@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from mercer import VCMKLClassifier, _mercer
-from mercer._io import ESTIMATORS
+from mercer._io import estimators
 
 #: One classifier for every method of the catalogue, and one regressor where the method has one.
 METHODS = {entry["info"]["name"]: entry for entry in json.loads(_mercer.methods())}
-CLASSIFIERS = [ESTIMATORS[name]["classification"] for name in METHODS]
+CLASSIFIERS = [estimators()[name]["classification"] for name in METHODS]
 #: Those with one weight vector per machine and every loss: all but the rules of vcmkl.
 ONE_FUNCTION = [Estimator for Estimator in CLASSIFIERS if Estimator is not VCMKLClassifier]
-REGRESSORS = [ESTIMATORS[name]["regression"] for name in METHODS if "regression" in ESTIMATORS[name]]
+REGRESSORS = [estimators()[name]["regression"] for name in METHODS if "regression" in estimators()[name]]
 
 #: Four kernels on all features, in the kernel language and below in NumPy.
 BANK = "rbf(0.5|2), poly(2), linear on all"

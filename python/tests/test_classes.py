@@ -110,9 +110,7 @@ def objective(K, y, multi_class):
 
 def test_two_classes_ignore_the_scheme(binary):
     X, y = binary
-    first, *others = (
-        LpMKLClassifier(BANK, multi_class=m, shared_weights=s).fit(X, y) for m in ("ovr", "ovo") for s in (False, True)
-    )
+    first, *others = (LpMKLClassifier(BANK, multi_class=m, shared_weights=s).fit(X, y) for m in ("ovr", "ovo") for s in (False, True))
     for clf in others:
         assert clf.kernel_weights_.shape == (4,)
         assert_array_equal(clf.decision_function(X), first.decision_function(X))

@@ -109,9 +109,7 @@ def test_the_edge_of_the_values_tried_is_told(regression):
 def test_comparisons_do_not_depend_on_units(regression):
     X, y = regression
     runs = {
-        (unit, scale): compare(
-            X, unit * y, "gmkl(C=1;v=0.5)", kernels=BANK, repeats=2, metric="r2", scale_target=scale
-        ).runs()
+        (unit, scale): compare(X, unit * y, "gmkl(C=1;v=0.5)", kernels=BANK, repeats=2, metric="r2", scale_target=scale).runs()
         for unit, scale in ((1.0, True), (1e5, True), (1e5, False))
     }
     scores = {key: run[run["method"] == "gmkl(C=1;v=0.5)"]["score"].to_numpy() for key, run in runs.items()}

@@ -125,9 +125,7 @@ def course(tmp_path_factory):
                 done = run_python("".join(b.code for b in whole(block)), folder, None)
                 assert done.returncode == 0, f"{block}\n{done.stderr}"
             elif block.kind == "sh" and block.code.startswith("mercer "):
-                done = subprocess.run(
-                    ["sh", "-e", "-c", block.code], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-                )
+                done = subprocess.run(["sh", "-e", "-c", block.code], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
                 meant = 2 if block.output.startswith("error:") else 0
                 assert done.returncode == meant, f"{block}: {block.code}{done.stderr}"
         shutil.copytree(folder, all_ / page.stem)

@@ -261,9 +261,7 @@ def test_functions_are_kernels_too(binary):
     bank = [half, Callable(polynomial_kernel, name="cubic"), RBF([0.5, 2])]
     clf = GMKLClassifier(bank, C=10).fit(rows, y[:60])
     assert clf.kernel_names_[0].endswith("half") and clf.kernel_names_[1:] == ["cubic", "rbf(0.5) on all", "rbf(2) on all"]
-    stack = np.concatenate(
-        [half(rows, rows)[..., None], polynomial_kernel(rows)[..., None], mercer.gram(rows, RBF([0.5, 2]))], axis=2
-    )
+    stack = np.concatenate([half(rows, rows)[..., None], polynomial_kernel(rows)[..., None], mercer.gram(rows, RBF([0.5, 2]))], axis=2)
     ready = GMKLClassifier(Precomputed(), C=10).fit(stack, y[:60])
     assert_array_equal(clf.kernel_weights_, ready.kernel_weights_)
     cross = np.concatenate(

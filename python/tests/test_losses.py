@@ -50,9 +50,7 @@ def test_hinge_is_svc(binary):
     X, y = binary
     K = rbf(X)
     clf = one_kernel(LpMKLClassifier, K, y)
-    assert_allclose(
-        clf.decision_function(K), SVC(kernel="precomputed", C=C, tol=1e-10).fit(K, y).decision_function(K), **CLOSE
-    )
+    assert_allclose(clf.decision_function(K), SVC(kernel="precomputed", C=C, tol=1e-10).fit(K, y).decision_function(K), **CLOSE)
 
 
 def test_epsilon_insensitive_is_svr(regression):
@@ -79,9 +77,7 @@ def test_without_intercept_it_is_linear_svc(loss, binary):
     clf = one_kernel(LpMKLClassifier, K, y, loss=loss, fit_intercept=False)
     F = features(K)
     # LIBLINEAR's squared hinge has no ½.
-    svm = LinearSVC(
-        loss=loss, C=C / 2 if loss == "squared_hinge" else C, fit_intercept=False, tol=1e-10, max_iter=10**6
-    )
+    svm = LinearSVC(loss=loss, C=C / 2 if loss == "squared_hinge" else C, fit_intercept=False, tol=1e-10, max_iter=10**6)
     svm.fit(F, y)
     assert clf.intercept_ == 0.0
     assert_allclose(clf.decision_function(K), svm.decision_function(F), **CLOSE)

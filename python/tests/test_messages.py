@@ -60,9 +60,7 @@ ROWS = {
     "empty text": lambda: fit(texts(""), "spectrum(2)"),
     "missing text": with_gap,
     "negative": lambda: fit(spoiled(np.abs(X), -1, 2), "chi2", standardize=False),
-    "negative, after a row without weight": lambda: fit(
-        spoiled(np.abs(X), -1, 2), "chi2", standardize=False, weight=np.r_[0.0, np.ones(39)]
-    ),
+    "negative, after a row without weight": lambda: fit(spoiled(np.abs(X), -1, 2), "chi2", standardize=False, weight=np.r_[0.0, np.ones(39)]),
     "negative of new rows": lambda: fit(np.abs(X), "chi2", standardize=False).predict(spoiled(np.abs(X), -1, 2)),
     "graph": lambda: fit(texts("C O; 0-9", "C O; 0-1"), "wl(1)"),
     "view": lambda: fit({"a": X[:, :2], "b": spoiled(X[:, 2:], np.nan)}),

@@ -62,9 +62,7 @@ def test_roads_to_l1_meet(solver, binary):
 
 def test_weights_even_out_as_p_grows(binary):
     X, y = binary
-    spread = [
-        np.ptp(LpMKLClassifier(BANK, p=p, C=4, tol=1e-5).fit(X, y).kernel_weights_) for p in (1, 1.5, 4, math.inf)
-    ]
+    spread = [np.ptp(LpMKLClassifier(BANK, p=p, C=4, tol=1e-5).fit(X, y).kernel_weights_) for p in (1, 1.5, 4, math.inf)]
     assert spread == sorted(spread, reverse=True) and spread[-1] == 0
 
 

@@ -87,9 +87,7 @@ def bent(stack, what):
     return stack
 
 
-@pytest.mark.parametrize(
-    "what", ["asymmetric", "indefinite", "nan", "not square", "no kernels", "four axes", "constant"]
-)
+@pytest.mark.parametrize("what", ["asymmetric", "indefinite", "nan", "not square", "no kernels", "four axes", "constant"])
 def test_bad_stacks(what, binary):
     X, y = binary
     with pytest.raises(ValueError):

@@ -13,7 +13,7 @@ from conftest import BANK, METHODS
 from numpy.testing import assert_array_equal
 
 import mercer
-from mercer._io import ESTIMATORS
+from mercer._io import estimators
 
 ROOT = Path(__file__).parents[2]
 TARGETS = [Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / kind / "mercer" for kind in ("release", "debug")]
@@ -43,7 +43,7 @@ def write(path, X, y):
         (kind, method)
         for method in METHODS
         for kind in ("binary", "ternary", "regression")
-        if kind != "regression" or "regression" in ESTIMATORS[method]
+        if kind != "regression" or "regression" in estimators()[method]
     ],
 )
 def test_program_and_package_agree(kind, method, tmp_path, request):

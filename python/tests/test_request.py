@@ -9,7 +9,7 @@ from conftest import METHODS
 
 import mercer
 from mercer import _mercer, _request
-from mercer._io import ESTIMATORS
+from mercer._io import estimators
 
 SAME_OPTIMUM = "the optimum is the same either way: a switch for tests and benchmarks"
 CHOSEN = "`grid`, or a method's own settings, say which values are tried"
@@ -53,9 +53,9 @@ def test_the_core_says_what_a_request_has():
     assert table | EXCEPTIONS["estimators"].keys() == fields
 
 
-@pytest.mark.parametrize(("name", "task"), [(name, task) for name in ESTIMATORS for task in ESTIMATORS[name]])
+@pytest.mark.parametrize(("name", "task"), [(name, task) for name, tasks in estimators().items() for task in tasks])
 def test_every_field_and_every_parameter_of_a_method_is_one_of_its_estimator(name, task):
-    estimator = ESTIMATORS[name][task]()
+    estimator = estimators()[name][task]()
     params = estimator.get_params()
     excepted = EXCEPTIONS["estimators"].keys() | EXCEPTIONS[task].keys()
     assert fields_of(params) | {"method"} == set(_mercer.request_fields()) - excepted
@@ -125,10 +125,7 @@ def test_several_classes_are_compared_as_they_are_fitted():
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
     X[:, 0] += y
     asked = {"kernels": "rbf(1), linear", "grid": "C=1", "repeats": 1}
-    plain, pairs, shared = (
-        mercer.compare(X, y, ["gmkl"], **asked, **options)
-        for options in ({}, {"multi_class": "ovo"}, {"shared_weights": True})
-    )
+    plain, pairs, shared = (mercer.compare(X, y, ["gmkl"], **asked, **options) for options in ({}, {"multi_class": "ovo"}, {"shared_weights": True}))
     assert not plain.weights().equals(pairs.weights()) and not plain.weights().equals(shared.weights())
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import GMKLClassifier, LMKLRegressor
-from mercer._io import ESTIMATORS as BY_METHOD
+from mercer._io import estimators
 from mercer._io import parameters
 
 #: scikit-learn declares the same for its SVC and SVR. Ours at a tight tolerance: test_sample_weight.py.
@@ -54,14 +54,14 @@ def test_constructor_contract(estimator):
     assert type(estimator).__name__ in mercer.__all__
 
 
-@pytest.mark.parametrize(("name", "task"), [(name, task) for name in METHODS for task in BY_METHOD[name]])
+@pytest.mark.parametrize(("name", "task"), [(name, task) for name in METHODS for task in estimators()[name]])
 def test_every_method_has_an_estimator_with_the_same_defaults(name, task):
-    params = BY_METHOD[name][task]().get_params()
+    params = estimators()[name][task]().get_params()
     own = parameters({"method": METHODS[name]["defaults"]})
     # None is the seed 0.
     assert own.pop("random_state", 0) == 0
     assert own.items() <= params.items()
-    assert own.keys() | BY_METHOD["uniform"][task]().get_params().keys() == params.keys()
+    assert own.keys() | estimators()["uniform"][task]().get_params().keys() == params.keys()
 
 
 def test_tags_follow_the_kernels():

@@ -214,13 +214,20 @@ def interrupt(*_):
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
 @pytest.mark.parametrize("where", ["outside", "in the callback"])
 def test_ctrl_c_can_keep_the_model(where):
-    how = "threading.Timer(1.5, interrupt).start()" if where == "outside" else (
-        "clf.set_params(callback=lambda r: r['iteration'] == 2 and interrupt() or time.sleep(0.01))"
+    how = (
+        "threading.Timer(1.5, interrupt).start()"
+        if where == "outside"
+        else ("clf.set_params(callback=lambda r: r['iteration'] == 2 and interrupt() or time.sleep(0.01))")
     )
-    script = ENDLESS + INTERRUPT + how + """
+    script = (
+        ENDLESS
+        + INTERRUPT
+        + how
+        + """
 clf.set_params(on_interrupt="keep").fit(X, y)
 print(clf.status_, clf.n_iter_ > 0, len(clf.predict(X)))
 """
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["stopped", "True", "1500"], done.stderr
     assert "Ctrl-C ended it" in done.stderr
@@ -228,7 +235,10 @@ print(clf.status_, clf.n_iter_ > 0, len(clf.predict(X)))
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
 def test_a_second_ctrl_c_is_raised():
-    script = ENDLESS + INTERRUPT + """
+    script = (
+        ENDLESS
+        + INTERRUPT
+        + """
 def twice():
     interrupt()
     time.sleep(0.3)
@@ -242,5 +252,6 @@ except KeyboardInterrupt:
     print("raised", flush=True)
     os._exit(0)
 """
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["raised"], done.stderr

@@ -124,9 +124,7 @@ def test_ready_made_kernels_and_grid_search(binary):
 
 def test_dearer_false_positives_make_for_fewer(binary):
     X, y = binary
-    accepted = [
-        (VCMKLClassifier("rbf(1)", cost_ratio=r, C=0.3).fit(X, y).predict(X) == 1).sum() for r in (0.1, 1.0, 10.0)
-    ]
+    accepted = [(VCMKLClassifier("rbf(1)", cost_ratio=r, C=0.3).fit(X, y).predict(X) == 1).sum() for r in (0.1, 1.0, 10.0)]
     assert accepted[0] > accepted[1] > accepted[2]
 
 

@@ -8,7 +8,7 @@ import math
 import os
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -22,12 +22,12 @@ from mercer._base import MKLBase
 def estimators() -> dict[str, dict[str, type[MKLBase]]]:
     """The estimators of the package by the core's name of their method, and by what they predict."""
     found: dict[str, dict[str, type[MKLBase]]] = {}
-    kind: Any
     for name in mercer.__all__:
-        kind = getattr(mercer, name)
+        kind: Any = getattr(mercer, name)
         if isinstance(kind, type) and issubclass(kind, MKLBase):
-            task = "classification" if is_classifier(kind()) else "regression"
-            found.setdefault(_name(kind()._method()), {})[task] = kind
+            default = cast(Any, kind)()
+            task = "classification" if is_classifier(default) else "regression"
+            found.setdefault(_name(default._method()), {})[task] = kind
     return found
 
 

@@ -9,8 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import GMKLClassifier, LMKLRegressor
-from mercer._io import estimators
-from mercer._io import parameters
+from mercer._io import estimators, parameters
 
 #: scikit-learn declares the same for its SVC and SVR. Ours at a tight tolerance: test_sample_weight.py.
 EXPECTED = {

@@ -9,7 +9,7 @@ use std::{path::Path, time::Instant};
 
 use mercer::{
     Result, TrainSpec,
-    data::{Dataset, Rng, Target, csv::TaskHint, read},
+    data::{Dataset, Rng, Target, TaskHint, read},
     gram::GramSource,
     linalg::Matrix,
     prepare::Prepared,

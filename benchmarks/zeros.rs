@@ -13,11 +13,7 @@ use std::{path::PathBuf, time::Instant};
 
 use mercer::{
     Result, TrainSpec,
-    data::{
-        Dataset, Target,
-        csv::{Table, TaskHint},
-        split, synthetic,
-    },
+    data::{Dataset, Table, Target, TaskHint, split, synthetic},
     kernels::Normalize,
     linalg::threads,
     prepare::Prepared,

@@ -17,11 +17,7 @@ use std::{env, path::PathBuf};
 
 use mercer::{
     Error, Model, Result, TrainSpec,
-    data::{
-        Dataset, Target, View,
-        csv::{Table, TaskHint},
-        split,
-    },
+    data::{Dataset, Table, Target, TaskHint, View, split},
     kernels::Normalize,
     linalg::Matrix,
     model::Input,

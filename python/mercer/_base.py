@@ -244,7 +244,7 @@ def _gives_probabilities(estimator: Any) -> bool:
 class MKLClassifier(ClassifierMixin, MKLBase):
     """Classes: two make one machine, K > 2 one per class or one per pair."""
 
-    _losses = ("hinge", "squared_hinge", "logistic", "squared")
+    _losses = _request.LOSSES_OF_CLASSES
 
     loss: str = "hinge"
     multi_class: str = "ovr"
@@ -314,7 +314,7 @@ class MKLClassifier(ClassifierMixin, MKLBase):
 class MKLRegressor(RegressorMixin, MKLBase):
     """Values: one machine."""
 
-    _losses = ("epsilon_insensitive", "squared")
+    _losses = _request.LOSSES_OF_VALUES
 
     loss: str = "epsilon_insensitive"
     epsilon: float | None = None

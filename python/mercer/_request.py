@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mercer import _params
+from mercer._mercer import losses
 from mercer.kernels import to_parts, to_text
 
-LOSSES = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared")
+LOSSES = tuple(name for name, _, _ in losses())
+LOSSES_OF_CLASSES = tuple(name for name, classes, _ in losses() if classes)
+LOSSES_OF_VALUES = tuple(name for name, _, values in losses() if values)
 STORAGES = ("auto", "dense", "dense-f32", "low-rank")
 
 

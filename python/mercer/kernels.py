@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 __all__ = [
     "RBF",
     "Alignment",
     "Callable",
+    "Cauchy",
     "Chi2",
     "Gauss",
     "Intersection",
@@ -44,6 +45,9 @@ K = TypeVar("K", bound="Kernel")
 class Kernel:
     """A kernel function, or several that differ in one number, and the features they see."""
 
+    #: The word of the kernel language that a call begins with.
+    _word: ClassVar[str]
+
     scopes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def on(self: K, *scopes: str, columns: Iterable[str | int] | None = None, view: str | None = None) -> K:
@@ -67,8 +71,9 @@ class Kernel:
         return replace(self, scopes=tuple(found))
 
     def _call(self) -> tuple[str, list[Any]]:
-        """The word of the language and the arguments that differ from their defaults."""
-        raise NotImplementedError
+        """The word of the language and its arguments: the fields in their order, without those that are None."""
+        values = (getattr(self, one.name) for one in fields(self) if one.name != "scopes")
+        return self._word, [value for value in values if value is not None]
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -97,50 +102,57 @@ class Kernel:
 class Linear(Kernel):
     """⟨x, z⟩."""
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "linear", []
+    _word = "linear"
 
 
 @dataclass(frozen=True, repr=False)
 class Polynomial(Kernel):
     """(⟨x, z⟩ + c)^degree."""
 
+    _word = "poly"
+
     degree: Numbers
     c: float = 1
 
     def _call(self) -> tuple[str, list[Any]]:
-        return "poly", [self.degree] if self.c == 1 else [self.degree, self.c]
+        return self._word, [self.degree] if self.c == 1 else [self.degree, self.c]
 
 
 @dataclass(frozen=True, repr=False)
 class RBF(Kernel):
     """exp(−‖x − z‖² / (2 width²)); ``"auto"`` is five widths around the median distance, ``"deviation"`` the standard deviation."""
 
-    width: Numbers
+    _word = "rbf"
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "rbf", [self.width]
+    width: Numbers
 
 
 @dataclass(frozen=True, repr=False)
 class Laplacian(Kernel):
     """exp(−‖x − z‖₁ / width)."""
 
+    _word = "laplace"
+
     width: Numbers
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "laplace", [self.width]
+
+@dataclass(frozen=True, repr=False)
+class Cauchy(Kernel):
+    """1 / (1 + ‖x − z‖² / width²), with tails far longer than those of `RBF`; ``"auto"`` is five widths around the median distance."""
+
+    _word = "cauchy"
+
+    width: Numbers
 
 
 @dataclass(frozen=True, repr=False)
 class Gauss(Kernel):
     """exp(−distance / width) with distance ``"l1"``, ``"l2"``, ``"chi2"`` or ``"hellinger"``; ``"auto"`` is the mean distance."""
 
+    _word = "gauss"
+
     distance: str
     width: Numbers = "auto"
-
-    def _call(self) -> tuple[str, list[Any]]:
-        return "gauss", [self.distance, self.width]
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,29 +162,26 @@ class Chi2(Kernel):
     For numbers that are not negative.
     """
 
-    gamma: Numbers | None = None
+    _word = "chi2"
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "chi2", [] if self.gamma is None else [self.gamma]
+    gamma: Numbers | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class Intersection(Kernel):
     """Σ min(x, z), for numbers that are not negative."""
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "intersection", []
+    _word = "intersection"
 
 
 @dataclass(frozen=True, repr=False)
 class Sigmoid(Kernel):
     """tanh(slope ⟨x, z⟩ + offset); refused where it is not positive semidefinite."""
 
+    _word = "sigmoid"
+
     slope: float
     offset: float = 0
-
-    def _call(self) -> tuple[str, list[Any]]:
-        return "sigmoid", [self.slope, self.offset]
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,23 +191,21 @@ class Spectrum(Kernel):
     ``alphabet`` is ``"dna"``, ``"rna"``, ``"protein"`` or ``"free"``; left out, the letters decide.
     """
 
+    _word = "spectrum"
+
     k: Numbers
     alphabet: str | None = None
-
-    def _call(self) -> tuple[str, list[Any]]:
-        return "spectrum", [self.k, *_given(self.alphabet)]
 
 
 @dataclass(frozen=True, repr=False)
 class Mismatch(Kernel):
     """Words of k letters in common up to m mismatches; alphabets as for `Spectrum`, without ``"free"``."""
 
+    _word = "mismatch"
+
     k: Numbers
     m: int
     alphabet: str | None = None
-
-    def _call(self) -> tuple[str, list[Any]]:
-        return "mismatch", [self.k, self.m, *_given(self.alphabet)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,12 +232,11 @@ class Alignment(Kernel):
     ``scoring`` is ``"blosum62"`` or ``"pam50"``; a gap of g letters costs ``open + (g − 1) * extend``.
     """
 
+    _word = "alignment"
+
     scoring: str = "blosum62"
     open: int = 11
     extend: int = 1
-
-    def _call(self) -> tuple[str, list[Any]]:
-        return "alignment", [self.scoring, self.open, self.extend]
 
 
 @dataclass(frozen=True, repr=False)
@@ -240,18 +246,16 @@ class WeisfeilerLehman(Kernel):
     Graphs are texts: ``{"labels": ["C", "O"], "edges": [[0, 1]]}`` or ``C O; 0-1``.
     """
 
-    rounds: Numbers
+    _word = "wl"
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "wl", [self.rounds]
+    rounds: Numbers
 
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
     """X holds ready-made kernel values, (n, n) or (n, n, M) in `fit` and (n_new, n, M) later: the text ``"precomputed"``."""
 
-    def _call(self) -> tuple[str, list[Any]]:
-        return "precomputed", []
+    _word = "precomputed"
 
 
 @dataclass(frozen=True, repr=False)

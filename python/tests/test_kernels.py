@@ -16,11 +16,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import mercer
 from mercer import GMKLClassifier, GMKLRegressor, UniformMKLClassifier
-from mercer._mercer import parse_kernels
+from mercer._mercer import number_kernels, parse_kernels
 from mercer.kernels import (
     RBF,
     Alignment,
     Callable,
+    Cauchy,
     Chi2,
     Gauss,
     Intersection,
@@ -64,6 +65,7 @@ def test_kernels_of_numbers_are_those_of_scikit_learn(histograms):
         # Σ 2xz/(x+z) = (Σ x + Σ z − χ²) / 2
         (Chi2(), (Z.sum(1)[:, None] + X.sum(1)[None, :] - distance) / 2),
         (Laplacian(2.0), laplacian_kernel(Z, X, gamma=0.5)),
+        (Cauchy(0.4), 1 / (1 + ((Z[:, None, :] - X[None]) ** 2).sum(-1) / 0.4**2)),
         (Gauss("l1", 2.0), laplacian_kernel(Z, X, gamma=0.5)),
         (Polynomial(3, 0.5), polynomial_kernel(Z, X, degree=3, gamma=1, coef0=0.5)),
         (RBF(0.6), rbf_kernel(Z, X, gamma=1 / (2 * 0.6**2))),
@@ -73,6 +75,11 @@ def test_kernels_of_numbers_are_those_of_scikit_learn(histograms):
         (Sigmoid(0.3, 0.1), sigmoid_kernel(Z, X, gamma=0.3, coef0=0.1)),
     ]:
         assert_allclose(mercer.gram(Z, kernel, X)[:, :, 0], want, rtol=1e-12, atol=1e-14, err_msg=repr(kernel))
+
+
+def test_every_kernel_of_numbers_has_a_class():
+    words = {getattr(getattr(mercer.kernels, name), "_word", None) for name in mercer.kernels.__all__}
+    assert {word for word, _, _ in number_kernels()} <= words
 
 
 def test_automatic_chi2_is_one_over_the_mean_distance(histograms):

@@ -1,7 +1,9 @@
 """Pickles, copies and model files."""
 
 import copy
+import csv
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +93,18 @@ def test_labels_from_texts():
     assert_array_equal(labels(["-1.5", "nan"]), ["-1.5", "nan"])
     assert_array_equal(labels(["False", "True"]), [False, True])
     assert_array_equal(labels(["False", "Maybe"]), ["False", "Maybe"])
+
+
+def test_model_files_of_earlier_code():
+    """One stored file per method; `crates/core/tests/golden.rs` requires the very bits, which depend on the processor."""
+    folder = Path(__file__).parents[2] / "crates" / "core" / "tests" / "golden"
+    rows = np.loadtxt(folder / "rows.csv", delimiter=",", skiprows=1, usecols=range(4))
+    with open(folder / "decisions.csv", newline="") as file:
+        methods, *values = csv.reader(file)
+    for method, wanted in zip(methods, np.array(values, dtype=float).T, strict=True):
+        loaded = mercer.load(folder / f"{method}.mercer")
+        np.testing.assert_allclose(loaded.decision_function(rows), wanted, rtol=0, atol=1e-9, err_msg=method)
+        assert list(loaded.classes_) == ["no", "yes"]
 
 
 def test_model_file_of_a_data_frame(tmp_path, binary):

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mercer::{
-    data::{Span, csv::TaskHint},
+    data::{Span, TaskHint},
     request::{ClassWeight, Value},
 };
 use serde::de::DeserializeOwned;

@@ -14,9 +14,9 @@ pub enum Error {
     Param {
         /// The parameter, as the user writes it.
         name: String,
-        /// The allowed values.
+        /// The values that are allowed.
         expected: String,
-        /// What came.
+        /// The value that came.
         got: String,
     },
     /// Two things that must agree in size do not.
@@ -42,7 +42,7 @@ pub enum Error {
     /// A text that does not follow its grammar; the message points at the character.
     #[error("{expected}\n  {input}\n  {caret:>width$}", caret = "^", width = .at + 1)]
     Syntax {
-        /// The whole text.
+        /// The whole text that was read.
         input: String,
         /// Offending position, counted in characters from 0.
         at: usize,
@@ -64,17 +64,17 @@ pub enum Error {
     /// A file that cannot be read, written or trusted.
     #[error("{}: {problem}", .path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What went wrong.
+        /// What went wrong, in words.
         problem: String,
     },
     /// Arithmetic broke down (a factorisation met a non-positive pivot, values overflowed).
     #[error("{what} failed numerically: {problem}")]
     Numerical {
-        /// The computation.
+        /// The computation that broke down.
         what: String,
-        /// What was seen.
+        /// What was seen, in words.
         problem: String,
     },
 }
@@ -97,19 +97,19 @@ impl<T: Into<String>> From<T> for Told {
 }
 
 impl Told {
-    /// `row I` and then `rest`; `row` counts from 0.
+    /// Makes the text `row I` and then `rest`; `row` counts from 0.
     pub fn row(row: usize, rest: impl fmt::Display) -> Self {
         Self::from("row ").and_row(row).and(format!(" {rest}"))
     }
 
-    /// The same and `text`.
+    /// Appends `text`.
     #[must_use]
     pub fn and(mut self, text: impl Into<String>) -> Self {
         self.0.push(Piece::Text(text.into()));
         self
     }
 
-    /// The same and the number of a row, given from 0.
+    /// Appends the number of a row, given from 0.
     #[must_use]
     pub fn and_row(mut self, row: usize) -> Self {
         self.0.push(Piece::Row(row, None));
@@ -142,13 +142,13 @@ impl Error {
         }
     }
 
-    /// The same error where its rows are `rows` of a larger whole.
+    /// Renumbers the rows that the error names, which are `rows` of a larger whole.
     #[must_use]
     pub fn in_rows(self, rows: &[usize]) -> Self {
         self.with_rows(|row| (rows.get(row).copied().unwrap_or(row), None))
     }
 
-    /// The same error with each row (from 0) replaced by its number in the data and the line of the file that it begins at.
+    /// Replaces each row (from 0) by its number in the data and the line of the file that it begins at.
     #[must_use]
     pub(crate) fn with_rows(mut self, place: impl Fn(usize) -> (usize, Option<usize>)) -> Self {
         if let Self::Data { problem, .. } = &mut self {
@@ -167,33 +167,33 @@ impl Error {
         Self::Memory { what: what.into(), need, budget, remedy: remedy.into() }
     }
 
-    /// A [`Error::Param`].
+    /// Makes an [`Error::Param`].
     pub fn param(name: &str, expected: impl Into<String>, got: impl ToString) -> Self {
         Self::Param { name: name.into(), expected: expected.into(), got: got.to_string() }
     }
 
-    /// A [`Error::Shape`].
+    /// Makes an [`Error::Shape`].
     pub fn shape(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
         Self::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 
-    /// A [`Error::Data`].
+    /// Makes an [`Error::Data`].
     pub fn data(what: impl Into<String>, problem: impl Into<Told>, remedy: impl Into<String>) -> Self {
         Self::Data { what: what.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
-    /// A [`Error::File`].
+    /// Makes an [`Error::File`].
     pub fn file(path: &Path, problem: impl ToString) -> Self {
         Self::File { path: path.to_path_buf(), problem: problem.to_string() }
     }
 
-    /// A [`Error::Numerical`].
+    /// Makes an [`Error::Numerical`].
     pub fn numerical(what: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Numerical { what: what.into(), problem: problem.into() }
     }
 }
 
-/// 12.3 MiB.
+/// Writes a number of bytes for people, e.g. `12.3 MiB`.
 pub fn human_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "KiB", "MiB", "GiB"] {

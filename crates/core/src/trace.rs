@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-/// One outer iteration.
+/// What is known after an outer iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct IterRecord {
-    /// Counted from 1.
+    /// The iteration's number, counted from 1.
     pub iteration: usize,
     /// Best upper bound so far (the primal value of the best iterate).
     pub objective: f64,

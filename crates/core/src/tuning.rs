@@ -50,11 +50,19 @@ impl<T: Number, const N: usize> Number for [T; N] {
     }
 }
 
-/// `value`, or a multiple of it where the environment says so: `MERCER_SWEEP="level.depth*2,smo.cache*0.5"`.
+/// `value`, or a multiple of it where the environment says so: `MERCER_SWEEP="level.cuts_kept*2,smo.cache_bytes*0.5"`. Each name that a run
+/// reads is written to the file `MERCER_SWEEP_LIST`, with its value.
 #[cfg(feature = "sweep")]
-pub(crate) fn swept<T: Number>(name: &str, value: T) -> T {
+pub(crate) fn swept<T: Number + std::fmt::Debug>(name: &str, value: T) -> T {
+    use std::io::Write;
+    if let Some(path) = std::env::var_os("MERCER_SWEEP_LIST") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let _ = file.and_then(|mut f| writeln!(f, "{name} {value:?}"));
+    }
     let asked = std::env::var("MERCER_SWEEP").unwrap_or_default();
-    let factor =
-        asked.split(',').find_map(|item| item.trim().split_once('*').filter(|(n, _)| *n == name)?.1.parse().ok());
+    let factor = asked.split(',').find_map(|item| {
+        let (asked, factor) = item.trim().split_once('*')?;
+        (asked == name).then_some(factor)?.parse().ok()
+    });
     factor.map_or(value, |f| value.times(f))
 }

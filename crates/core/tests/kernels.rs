@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mercer::{
     Model, TrainSpec,
-    data::{Dataset, Rng, Rows, Sequences, Target, csv::Table},
+    data::{Dataset, Rng, Rows, Sequences, Table, Target},
     gram::{Budget, BuildOptions, GramSet, GramSource, Stack, Storage, gram_block},
     kernels::{Alphabet, Function, KernelSpec, Normalize, Scoring, Text, language},
     linalg::{Matrix, dot},

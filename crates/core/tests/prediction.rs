@@ -3,7 +3,7 @@
 
 use mercer::{
     data::{Rng, Rows, Sequences, Sparse},
-    gram::Basis,
+    gram::Combination,
     kernels::{Alphabet, Frequencies, Function, KernelSpec, Monomials, Normalize, Points, Scoring, Text, Waves},
     linalg::{Matrix, dot, threads},
     model::{Expansion, Predictor},
@@ -60,13 +60,13 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
         for (t, kernel) in kernels.iter().enumerate().filter(|(t, _)| m == 1 || t % 3 != m) {
             let map = Monomials::of(kernel.function, kernel.columns.len(), 100);
             let basis = if let Some(map) = map.filter(|_| (t + m).is_multiple_of(2)) {
-                Basis::Monomials { coef: (0..map.len()).map(|_| rng.normal()).collect() }
+                Combination::Monomials { coef: (0..map.len()).map(|_| rng.normal()).collect() }
             } else if kernel.function.spectrum().is_some() && (t + m).is_multiple_of(2) {
-                Basis::Waves { coef: (0..12).map(|_| rng.normal()).collect(), seed: 5 }
+                Combination::Waves { coef: (0..12).map(|_| rng.normal()).collect(), seed: 5 }
             } else {
                 // Pivots of a factor come in any order.
                 let index: Vec<usize> = (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
-                Basis::Samples { coef: index.iter().map(|_| rng.normal()).collect(), index }
+                Combination::Samples { coef: index.iter().map(|_| rng.normal()).collect(), index }
             };
             out.terms.push((t, basis, rng.normal()));
         }
@@ -91,18 +91,18 @@ fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &R
                 }
                 let (own, base) = (&own[*t], &bases[*t]);
                 let value = match basis {
-                    Basis::Samples { index, coef } => {
+                    Combination::Samples { index, coef } => {
                         let mut values = vec![0.0; training.len()];
                         own.row(0, base, &mut values);
                         index.iter().zip(coef).map(|(&j, c)| c * values[j]).sum::<f64>()
                     }
-                    Basis::Monomials { coef } => {
+                    Combination::Monomials { coef } => {
                         let map = Monomials::of(kernel.function, kernel.columns.len(), coef.len()).unwrap();
                         let mut features = vec![0.0; map.len()];
                         map.map(own.numbers().unwrap().row(0), &mut features);
                         dot(&features, coef)
                     }
-                    Basis::Waves { coef, seed } => {
+                    Combination::Waves { coef, seed } => {
                         let (law, _) = kernel.function.spectrum().unwrap();
                         let drawn = Frequencies::draw(law, *seed, &kernel.columns, coef.len() / 2);
                         let all: Vec<usize> = (0..kernel.columns.len()).collect();

@@ -5,10 +5,7 @@ use std::{io::Write as _, path::PathBuf, time::Instant};
 
 use mercer::{
     TrainSpec,
-    data::{
-        csv::{Table, TaskHint},
-        split,
-    },
+    data::{Table, TaskHint, split},
     gram::{Budget, BuildOptions, GramSet, GramSource, Storage},
     kernels::{Normalize, language},
     prepare::Prepared,

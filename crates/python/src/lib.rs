@@ -30,13 +30,20 @@ mod _mercer {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::{methods, parse_kernels, request_fields, version, write_file};
+    use crate::{losses, methods, number_kernels, parse_kernels, request_fields, version, write_file};
 }
 
 /// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
 #[pyfunction]
 fn parse_kernels(text: &str) -> PyResult<String> {
     Ok(mercer::kernels::language::parse(text).map_err(error::to_py)?.to_string())
+}
+
+/// The kernels of numbers: word, how it is written, formula.
+#[pyfunction]
+fn number_kernels() -> Vec<(&'static str, &'static str, &'static str)> {
+    let kernels = mercer::kernels::language::number_kernels().iter();
+    kernels.map(|kernel| (kernel.word, kernel.usage, kernel.meaning)).collect()
 }
 
 /// The catalogue as JSON: name, summary, certificate, parameters, and the default parameters as a request states them.
@@ -47,6 +54,13 @@ fn methods() -> PyResult<String> {
         Ok(serde_json::json!({ "info": info, "defaults": defaults }))
     });
     Ok(serde_json::Value::from(all.collect::<PyResult<Vec<_>>>()?).to_string())
+}
+
+/// The losses: name, whether it can be paid for classes, whether for values.
+#[pyfunction]
+fn losses() -> Vec<(&'static str, bool, bool)> {
+    let all = mercer::request::LossName::ALL.into_iter();
+    all.map(|loss| (loss.as_str(), loss.suits_classes(), loss.suits_values())).collect()
 }
 
 /// Names of all that a request can ask for.

@@ -109,6 +109,8 @@ pub fn all_functions() -> Vec<Function> {
         Function::Rbf { width: 0.4 },
         Function::Rbf { width: 3.0 },
         Function::Laplace { width: 0.7 },
+        Function::Cauchy { width: 0.6 },
+        Function::Cauchy { width: 2.5 },
         Function::Gauss { distance: Distance::L1, width: 0.9 },
         Function::Gauss { distance: Distance::L2, width: 1.3 },
     ]
@@ -136,6 +138,7 @@ pub fn naive_kernel(function: Function, x: &[f64], z: &[f64]) -> f64 {
         Function::Poly { degree, offset } => (product + offset).powi(degree.cast_signed()),
         Function::Rbf { width } => (-squared / (2.0 * width * width)).exp(),
         Function::Laplace { width } | Function::Gauss { distance: Distance::L1, width } => (-taxicab / width).exp(),
+        Function::Cauchy { width } => width * width / (width * width + squared),
         Function::Chi2Sum => x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| 2.0 * a * b / (a + b)).sum(),
         Function::Chi2 { gamma } => (-gamma * chi2).exp(),
         Function::Intersection => x.iter().zip(z).map(|(a, b)| if a < b { *a } else { *b }).sum(),

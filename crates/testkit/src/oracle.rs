@@ -14,9 +14,9 @@ use mercer::{
 };
 use serde_json::Value;
 
-/// One case.
+/// One stored problem with its known solution.
 pub struct Case {
-    /// Its name.
+    /// The name of the case, which is its file's.
     pub name: String,
     value: Value,
 }
@@ -56,7 +56,7 @@ impl Case {
         self.value.pointer(&format!("/{path}")).unwrap_or_else(|| panic!("{}: no {path}", self.name))
     }
 
-    /// A number.
+    /// The number at a path of the case.
     ///
     /// # Panics
     /// If it is not one.
@@ -64,7 +64,7 @@ impl Case {
         self.at(path).as_f64().unwrap()
     }
 
-    /// A text.
+    /// The text at a path of the case.
     ///
     /// # Panics
     /// If it is not one.
@@ -137,12 +137,12 @@ impl Case {
         vector(self.at(path))
     }
 
-    /// A matrix.
+    /// The matrix at a path of the case.
     pub fn matrix(&self, path: &str) -> Matrix {
         matrix(self.at(path))
     }
 
-    /// Several matrices.
+    /// The list of matrices at a path of the case.
     ///
     /// # Panics
     /// If it is not a list.

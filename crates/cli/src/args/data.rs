@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mercer::data::{Span, csv::TaskHint};
+use mercer::data::{Span, TaskHint};
 
 use crate::values::{named_file, span, task};
 

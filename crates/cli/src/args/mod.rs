@@ -76,10 +76,16 @@ pub struct DemoArgs {
     pub run: RunArgs,
 }
 
+/// The help of DATA, with the formats that the core reads.
+fn data_help() -> String {
+    let formats = mercer::data::format_names();
+    format!("One row per sample: {formats} (.gz or .zst too), or a TOML file that names several views")
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct FitArgs {
-    /// One row per sample: csv, tsv, LIBSVM, npy, npz, mat, arff, fasta (.gz or .zst too), or a TOML file that names several views
+    #[arg(help = data_help())]
     pub data: PathBuf,
     #[command(flatten)]
     pub rows: DataArgs,

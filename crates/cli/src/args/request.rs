@@ -52,8 +52,7 @@ pub struct RequestArgs {
     #[command(flatten)]
     pub bank: BankArgs,
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
-    #[arg(long, help_heading = "Problem", value_parser = named::<LossName>(
-        &["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared"]))]
+    #[arg(long, help_heading = "Problem", value_parser = named::<LossName>(&LossName::NAMES))]
     pub loss: Option<LossName>,
     /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
     #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Problem")]

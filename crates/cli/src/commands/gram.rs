@@ -5,9 +5,8 @@ use std::{io::Cursor, path::Path};
 use mercer::{
     Error, Result,
     data::{
-        Dataset,
+        Dataset, Table,
         array::{Array, Values, write_npy, write_npz},
-        csv::Table,
     },
     gram::{Budget, gram_block, human_bytes},
     kernels::language,

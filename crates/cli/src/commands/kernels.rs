@@ -15,27 +15,23 @@ use serde_json::json;
 use super::load::{Loaded, check_outputs, grams, load};
 use crate::{Exit, args::KernelsArgs, output};
 
-/// Kernels, and pairs of them, listed unless all are asked for.
+/// Kernels that are listed unless all are asked for.
 const SHOWN: usize = 20;
+/// Pairs of kernels that are listed as most alike.
 const PAIRS: usize = 5;
 
-const HELP: &str = "\
+/// Width of the column of the help in which kernels, scopes and numbers stand.
+const USAGE_WIDTH: usize = 22;
+
+const HELP_GROUPS: &str = "\
 A bank of kernels is written as groups, separated by `;`. A group is kernels, then the columns they look at:
 
   rbf(0.5|1|2), poly(1..3) on all, each; linear on cols(1-4, age)
 
 Kernels
-  linear                ⟨x, z⟩
-  poly(degrees)         (⟨x, z⟩ + 1)^d; poly(2, c = 0) changes the constant; poly alone is poly(3)
-  rbf(widths)           exp(−‖x − z‖² / (2 w²)); rbf(auto), or rbf alone, takes widths around the median distance,
-                        rbf(deviation) the standard deviation
-  laplace(widths)       exp(−‖x − z‖₁ / w); laplace alone is laplace(auto)
-  gauss(distance, widths)  exp(−distance / w); distances l1, l2, chi2, hellinger; auto, or no width, is the mean distance
-  chi2                  Σ 2xz / (x + z), of numbers that are not negative
-  chi2(gammas)          exp(−γ Σ (x − z)² / (x + z)); chi2(auto) is γ = 1 / mean distance
-  intersection          Σ min(x, z), of numbers that are not negative
-  sigmoid(a, b)         tanh(a ⟨x, z⟩ + b), where that is positive semidefinite
+";
 
+const HELP_REST: &str = "
 Kernels of text columns, one kernel per column (dna, rna, protein or free may follow; without it the letters decide)
   spectrum(lengths)     words of k letters in common
   mismatch(lengths, m)  the same up to m mismatches
@@ -65,6 +61,17 @@ Banks with a name
 
 `mercer kernels --check TEXT` reads a text and prints it in its canonical form.
 ";
+
+/// The kernel language on one page; the kernels of numbers as the core lists them.
+fn help() -> String {
+    let mut out = HELP_GROUPS.to_string();
+    for kernel in language::number_kernels() {
+        let indented = kernel.meaning.replace('\n', &format!("\n{:1$}", "", USAGE_WIDTH + 2));
+        let width = USAGE_WIDTH.max(kernel.usage.len() + 2);
+        let _ = writeln!(out, "  {:<width$}{indented}", kernel.usage);
+    }
+    out + HELP_REST
+}
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if let Some(path) = &args.data {
@@ -97,8 +104,8 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
                 output::print(&format!("{canonical}\n"))?;
             }
         }
-        None if args.run.json => output::json(&json!({ "help": HELP }))?,
-        None => output::print(HELP)?,
+        None if args.run.json => output::json(&json!({ "help": help() }))?,
+        None => output::print(&help())?,
     }
     Ok(Exit::Done)
 }

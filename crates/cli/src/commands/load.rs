@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Result, TrainSpec,
-    data::{
-        self, Dataset, Span, Target,
-        csv::{Column, Table},
-    },
+    data::{self, Column, Dataset, Span, Table, Target},
     kernels::language,
     prepare::Source,
     select::{Protocol, Study, Watch},

@@ -18,10 +18,7 @@ mod verify;
 
 use mercer::{
     Error, Model, Result,
-    data::{
-        Dataset, Target,
-        csv::{Table, TaskHint},
-    },
+    data::{Dataset, Table, Target, TaskHint},
     model::{Input, Task},
 };
 

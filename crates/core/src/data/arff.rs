@@ -3,10 +3,14 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
+    read::{Format, ReadTable},
     source::{self, Lines, shown},
     table::{Column, Table},
 };
 use crate::{Error, Result};
+
+pub(super) const FORMAT: Format =
+    Format { name: Some("arff"), extensions: &["arff"], detect: |_| false, reader: ReadTable::Whole(read) };
 
 /// Reads a file: numeric attributes become numeric columns, nominal, string and date ones text; `?` is missing.
 pub fn read(path: &Path) -> Result<Table> {
@@ -20,10 +24,11 @@ struct Attribute {
     numeric: bool,
 }
 
-type Place<T> = std::result::Result<T, (usize, String)>;
+/// A part of a line, or the column of the mistake, counted from 1, and what is wrong there.
+type Parsed<T> = std::result::Result<T, (usize, String)>;
 
 /// Where a value stands in its line, from 1, and what it says; `None` for a missing one.
-type Field = (usize, Option<String>);
+type ArffField = (usize, Option<String>);
 
 /// Reads text; `source` is what errors call it.
 pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
@@ -31,7 +36,7 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
     let mut attributes: Vec<Attribute> = Vec::new();
     let mut columns: Vec<Column> = Vec::new();
     let mut in_data = false;
-    let mut row: Vec<Field> = Vec::new();
+    let mut row: Vec<ArffField> = Vec::new();
     loop {
         let parsed = match lines.next()? {
             None => break,
@@ -56,7 +61,7 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
     Table::from_columns(attributes.into_iter().map(|a| a.name).zip(columns).collect(), source)
 }
 
-fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> Place<()> {
+fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> Parsed<()> {
     let start = line.len() - line.trim_start().len();
     let word = line.split_whitespace().next().unwrap_or_default();
     let mut scanner = Scanner { line, at: start + word.len() };
@@ -109,7 +114,7 @@ fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> P
 }
 
 /// The values of one line.
-fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Field>) -> Place<()> {
+fn values(line: &str, attributes: &[Attribute], row: &mut Vec<ArffField>) -> Parsed<()> {
     row.clear();
     let mut scanner = Scanner { line, at: 0 };
     scanner.space();
@@ -156,7 +161,7 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<Field>) -> Place<(
     Ok(())
 }
 
-fn push(row: &[Field], attributes: &[Attribute], columns: &mut [Column]) -> Place<()> {
+fn push(row: &[ArffField], attributes: &[Attribute], columns: &mut [Column]) -> Parsed<()> {
     for (((at, value), attribute), column) in row.iter().zip(attributes).zip(columns) {
         match (column, value) {
             (Column::Numeric(numbers), None) => numbers.push(f64::NAN),
@@ -178,7 +183,7 @@ fn push(row: &[Field], attributes: &[Attribute], columns: &mut [Column]) -> Plac
     Ok(())
 }
 
-/// `at` counts bytes.
+/// Reads one line from left to right; `at` is the byte it has come to.
 struct Scanner<'a> {
     line: &'a str,
     at: usize,
@@ -204,7 +209,7 @@ impl Scanner<'_> {
     }
 
     /// A value in quotes (backslash escapes) or up to one of `ends`, or to white space where none is given.
-    fn value(&mut self, ends: &[char]) -> Place<String> {
+    fn value(&mut self, ends: &[char]) -> Parsed<String> {
         self.at = self.line.len() - self.rest().trim_start_matches([' ', '\t', '\r']).len();
         let start = self.at;
         let Some(quote) = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"')) else {
@@ -230,7 +235,7 @@ impl Scanner<'_> {
     }
 
     /// A value of a row; missing where it is a bare `?`.
-    fn field(&mut self, ends: &[char]) -> Place<Field> {
+    fn field(&mut self, ends: &[char]) -> Parsed<ArffField> {
         self.space();
         let (at, bare) = (self.at + 1, self.peek('?'));
         let text = self.value(ends)?;

@@ -6,18 +6,36 @@ use std::{
     path::Path,
 };
 
-use super::source;
+use super::{
+    read::{Format, ReadTable},
+    source,
+};
 use crate::{Error, Result};
 
+mod columns;
 mod mat;
 mod npy;
+
+pub(super) use columns::columns_of;
+
+pub(super) const FORMAT: Format = Format {
+    name: Some("npy, npz, mat"),
+    extensions: &["npy", "npz", "mat"],
+    detect: |start| start.starts_with(b"\x93NUM"),
+    reader: ReadTable::Whole(|path| columns::table(read(path)?, path)),
+};
+
+/// Does the name of this file say that it holds arrays?
+pub(super) fn is_array_file(path: &Path) -> bool {
+    FORMAT.extensions.contains(&source::extension(path).as_str())
+}
 
 /// Numbers or texts in C order (last index fastest).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
     /// Lengths of the axes; none for a single value.
     pub shape: Vec<usize>,
-    /// What it holds.
+    /// The elements, in C order.
     pub values: Values,
 }
 
@@ -26,7 +44,7 @@ pub struct Array {
 pub enum Values {
     /// Numbers of any kind, as doubles.
     Numbers(Vec<f64>),
-    /// Texts.
+    /// Texts, one for each element.
     Texts(Vec<String>),
 }
 

@@ -4,12 +4,20 @@ use std::path::Path;
 
 use ::csv::{ReaderBuilder, StringRecord};
 
-pub use super::table::{Column, Table, TaskHint};
 use super::{
+    Column, Table,
+    read::{Format, ReadTable},
     source::{self, place_in},
     table::{Extra, first_repeated, number},
 };
 use crate::{Error, Result};
+
+pub(super) const FORMAT: Format = Format {
+    name: Some("csv, tsv"),
+    extensions: &["csv", "tsv", "tab"],
+    detect: |_| false,
+    reader: ReadTable::Whole(Table::read),
+};
 
 impl Table {
     /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most. Other formats: see
@@ -184,6 +192,7 @@ fn sniff(bytes: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::TaskHint;
 
     fn table(text: &str) -> Result<Table> {
         Table::parse(text.as_bytes(), sniff(text.as_bytes()), Path::new("t.csv"))

@@ -10,7 +10,7 @@ use crate::{Error, Result, Told, linalg::Matrix};
 /// A named run of columns: one sensor, one descriptor, one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// What `view(name)` in the kernel language refers to.
+    /// The name that `view(name)` in the kernel language refers to.
     pub name: String,
     /// Its columns in the data set.
     pub columns: Range<usize>,
@@ -62,7 +62,7 @@ impl Dataset {
         Ok(Self { rows, columns, views: Vec::new(), grams: Vec::new(), places, lines: Vec::new() })
     }
 
-    /// The same data with a column of sequences after all others.
+    /// Adds a column of sequences after all others.
     pub fn with_sequences(mut self, name: String, sequences: Sequences) -> Result<Self> {
         if self.columns.contains(&name) {
             return Err(Error::data(format!("column `{name}`"), "is there already", "give it another name"));
@@ -73,7 +73,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same data with named views.
+    /// Names views: runs of columns.
     pub fn with_views(mut self, views: Vec<View>) -> Result<Self> {
         for v in &views {
             if v.columns.is_empty() || v.columns.end > self.columns.len() {
@@ -88,7 +88,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same data, the named view being a ready-made Gram matrix: kernel values against the training rows, a column each.
+    /// Marks the named view as a ready-made Gram matrix: kernel values against the training rows, a column each.
     pub fn with_gram(mut self, view: &str) -> Result<Self> {
         let at = self.view_at(view)?;
         let columns = self.views[at].columns.clone();
@@ -100,7 +100,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same data, whose rows stand at `places` among the columns of Gram views.
+    /// Says at which places the rows stand among the columns of Gram views.
     pub fn with_places(mut self, places: Vec<usize>) -> Result<Self> {
         if places.len() != self.len() {
             return Err(Error::shape("places of rows", self.len(), places.len()));
@@ -109,7 +109,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same data, whose rows begin at `lines` of a file.
+    /// Says at which lines of a file the rows begin, for messages.
     pub(super) fn with_lines(mut self, lines: Vec<usize>) -> Self {
         self.lines = lines;
         self
@@ -121,7 +121,7 @@ impl Dataset {
         error.with_rows(|row| (self.places.get(row).copied().unwrap_or(row), self.lines.get(row).copied()))
     }
 
-    /// The same data, some rows of which have nothing in the named view.
+    /// Says which rows have nothing in the named view.
     pub fn with_absent(mut self, view: &str, rows: &[usize]) -> Result<Self> {
         let at = self.view_at(view)?;
         let mut absent = vec![false; self.len()];
@@ -135,13 +135,14 @@ impl Dataset {
         self.views.iter().position(|v| v.name == name).ok_or_else(problem)
     }
 
-    /// The same rows, names and views with other numbers in the dense columns.
+    /// Replaces the numbers of the dense columns; rows, names and views stay.
     pub fn with_numbers(&self, numbers: Matrix) -> Result<Self> {
         let checked = Self::from_rows(self.rows.with_numbers(numbers), self.columns.clone())?;
+        // The rows of the clone share their numbers with `self`: nothing is copied to be thrown away.
         Ok(Self { rows: checked.rows, ..self.clone() })
     }
 
-    /// The same data with preprocessing done.
+    /// The data after preprocessing.
     pub fn after(&self, plan: &Plan) -> Result<Self> {
         if plan.is_empty() {
             return Ok(self.clone());
@@ -162,7 +163,7 @@ impl Dataset {
         Ok(out)
     }
 
-    /// The same data under another rule for rows that lack a view. `Refuse` is an error where one does, naming it.
+    /// Sets the rule for rows that lack a view. `Refuse` is an error where one does, naming it.
     pub fn with_missing(mut self, missing: Missing) -> Result<Self> {
         self.check_missing(missing)?;
         self.rows = self.rows.with_missing(missing);
@@ -209,7 +210,7 @@ impl Dataset {
         &self.rows
     }
 
-    /// The numbers.
+    /// The numeric columns that are stored densely.
     pub fn features(&self) -> &Matrix {
         self.rows.numbers()
     }
@@ -224,7 +225,7 @@ impl Dataset {
         &self.views
     }
 
-    /// Number of samples.
+    /// Number of samples, that is of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -248,12 +249,12 @@ impl Dataset {
     }
 }
 
-/// What is to be predicted.
+/// The quantity that is to be predicted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// Class labels: `labels[i]` indexes `names`, which are sorted (numerically if all are numbers).
     Classes {
-        /// The classes.
+        /// The names of the classes.
         names: Vec<String>,
         /// One index per sample.
         labels: Vec<usize>,
@@ -278,7 +279,7 @@ impl Target {
         Self::Classes { names, labels }
     }
 
-    /// Number of samples.
+    /// Number of samples, that is of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Classes { labels, .. } => labels.len(),

@@ -3,10 +3,18 @@
 use std::{io::BufRead, path::Path};
 
 use super::{
+    read::{Format, ReadTable},
     source::{self, Lines, shown},
     table::{Column, Table},
 };
 use crate::{Error, Result};
+
+pub(super) const FORMAT: Format = Format {
+    name: Some("fasta"),
+    extensions: &["fa", "fasta", "fna", "faa"],
+    detect: |start| start.starts_with(b">"),
+    reader: ReadTable::Whole(read),
+};
 
 /// Reads a file as a table of text columns: `id`, which is never a feature, `sequence`, and one per `key=value` that every header has, such as `label`. Where no
 /// header has a key, the words after the name are the label if every header has exactly one.

@@ -4,6 +4,7 @@ use std::{io::BufRead, path::Path};
 
 use super::{
     Sparse,
+    read::{Format, ReadTable},
     source::{self, Lines, Span, shown},
     table::{Column, Table},
 };
@@ -11,9 +12,27 @@ use crate::{Error, Result};
 
 /// Name of the column that holds the labels.
 pub const LABEL: &str = "label";
-/// A file may be this wide whatever it holds; wider only in proportion to its entries, so that one wrong number cannot ask for gigabytes.
+/// Columns that a file may have whatever it holds.
 const WIDE: usize = 1 << 20;
+/// Columns that a file may have for each of its entries, where it is wider: one wrong column number cannot ask for gigabytes.
 const WIDE_PER_ENTRY: usize = 16;
+
+pub(super) const FORMAT: Format = Format {
+    name: Some("LIBSVM"),
+    extensions: &["svm", "libsvm", "svmlight"],
+    detect: looks_like_libsvm,
+    reader: ReadTable::Rows(read),
+};
+
+/// Does the first line look like `label 3:0.5 7:1`?
+fn looks_like_libsvm(start: &[u8]) -> bool {
+    let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace().skip(1).take(8).peekable();
+    // The last word may be cut.
+    words.peek().is_some()
+        && words.all(|w| w.split_once(':').is_some_and(|(c, _)| c == "qid" || c.parse::<u32>().is_ok()))
+}
 
 /// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held, in `memory` bytes at most.
 pub fn read(path: &Path, rows: Option<Span>, memory: u64) -> Result<Table> {

@@ -16,13 +16,14 @@ use std::{
 use super::sources;
 use crate::{Error, Result};
 
-/// As many links in a row are followed as Linux follows.
+/// Symbolic links that are followed in a row, as many as Linux follows; more are taken for a circle.
 const LINKS: usize = 40;
-/// Names are drawn from 64 random bits: a second try is not expected, and a hundredth says that something else is wrong.
+/// Names that are tried for a temporary file. They are drawn from 64 random bits: a second try is not expected, and a hundredth says that
+/// something else is wrong.
 const TRIES: usize = 100;
 
 /// Where bytes are to go.
-enum Place {
+enum Destination {
     /// Into what is there.
     Into(File),
     /// Instead of what is there, if anything is; no link any more.
@@ -34,12 +35,12 @@ enum Place {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |e: io::Error| Error::file(path, format!("could not be written ({e})"));
     match place(path).map_err(failed)? {
-        Place::Into(mut file) => match file.write_all(bytes) {
+        Destination::Into(mut file) => match file.write_all(bytes) {
             // A reader that has gone away (`… | head`) has all it wanted.
             Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed(e)),
             _ => Ok(()),
         },
-        Place::Instead(target) => replace(&target, bytes).map_err(failed),
+        Destination::Instead(target) => replace(&target, bytes).map_err(failed),
     }
 }
 
@@ -142,22 +143,22 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn place(path: &Path) -> io::Result<Place> {
+fn place(path: &Path) -> io::Result<Destination> {
     #[cfg(unix)]
     if is_standard_output(path) {
         use std::os::fd::AsFd as _;
         // Opened anew, a file that standard output was sent to would be written from its beginning.
-        return io::stdout().as_fd().try_clone_to_owned().map(|fd| Place::Into(File::from(fd)));
+        return io::stdout().as_fd().try_clone_to_owned().map(|fd| Destination::Into(File::from(fd)));
     }
-    let into = || OpenOptions::new().append(true).open(path).map(Place::Into);
+    let into = || OpenOptions::new().append(true).open(path).map(Destination::Into);
     if is_stream(path) {
         return into();
     }
     match fs::metadata(path) {
         Ok(m) if m.is_dir() => Err(io::Error::from(ErrorKind::IsADirectory)),
         Ok(m) if !m.is_file() => into(),
-        Ok(_) => fs::canonicalize(path).map(Place::Instead),
-        Err(e) if e.kind() == ErrorKind::NotFound => followed(path).map(Place::Instead),
+        Ok(_) => fs::canonicalize(path).map(Destination::Instead),
+        Err(e) if e.kind() == ErrorKind::NotFound => followed(path).map(Destination::Instead),
         Err(e) => Err(e),
     }
 }

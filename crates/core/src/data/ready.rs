@@ -3,8 +3,9 @@
 use std::{collections::HashMap, path::Path};
 
 use super::{
-    array::{self, Array, Values},
-    description::{Cache, Part, part, spread},
+    array::{self, Array, Values, is_array_file},
+    description::{ArrayCache, FilePart, part},
+    join::spread,
     source,
     table::{Column, ColumnGroup, Table},
 };
@@ -22,8 +23,8 @@ pub(crate) fn is_layer_of(stack: &str, view: &str) -> bool {
 }
 
 /// The matrices of a file that holds a stack (rows, columns, kernels): the array named, or the only one with three axes.
-pub(super) fn stack(file: &Path, wanted: Option<&str>, cache: &mut Cache) -> Result<Option<Vec<Part>>> {
-    if !matches!(source::extension(file).as_str(), "npy" | "npz" | "mat") {
+pub(super) fn stack(file: &Path, wanted: Option<&str>, cache: &mut ArrayCache) -> Result<Option<Vec<FilePart>>> {
+    if !is_array_file(file) {
         return Ok(None);
     }
     if !cache.contains_key(file) {
@@ -38,7 +39,7 @@ pub(super) fn stack(file: &Path, wanted: Option<&str>, cache: &mut Cache) -> Res
 }
 
 /// Numbers separated by commas, semicolons or white space, a row per line.
-pub(super) fn text_matrix(path: &Path) -> Result<Part> {
+pub(super) fn text_matrix(path: &Path) -> Result<FilePart> {
     let mut lines = source::Lines::new(source::open(path)?, path);
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut rows = 0;
@@ -53,7 +54,7 @@ pub(super) fn text_matrix(path: &Path) -> Result<Part> {
         return Err(Error::file(path, "holds no numbers"));
     }
     let named = columns.into_iter().enumerate().map(|(j, v)| ((j + 1).to_string(), Column::Numeric(v))).collect();
-    Ok(Part { ids: None, columns: named, sparse: None, rows })
+    Ok(FilePart { ids: None, columns: named, sparse: None, rows })
 }
 
 fn text_row(line: &str, rows: usize, columns: &mut Vec<Vec<f64>>) -> std::result::Result<bool, (usize, String)> {
@@ -79,11 +80,11 @@ fn text_row(line: &str, rows: usize, columns: &mut Vec<Vec<f64>>) -> std::result
 }
 
 impl Table {
-    /// The same table with a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
+    /// Adds a view of ready-made kernel values, row by row: npy, npz or mat with one matrix, or numbers as text. A stack
     /// (rows, columns, kernels), as `mercer gram` writes it, becomes a view per kernel, `name.1`, `name.2`, …; `precomputed(name)` reads all.
     pub fn with_gram(self, name: &str, file: &Path) -> Result<Self> {
         let mut cache = HashMap::new();
-        let parts: Vec<(String, Part)> = match stack(file, None, &mut cache)? {
+        let parts: Vec<(String, FilePart)> = match stack(file, None, &mut cache)? {
             Some(layers) => layers.into_iter().enumerate().map(|(t, p)| (layer_name(name, t), p)).collect(),
             None => vec![(name.to_string(), part(file, None, None, true, &mut cache)?)],
         };
@@ -126,14 +127,14 @@ impl Table {
 }
 
 /// The matrices of a stack with the kernel axis last.
-fn layers(stack: &Array, file: &Path) -> Result<Vec<Part>> {
+fn layers(stack: &Array, file: &Path) -> Result<Vec<FilePart>> {
     let (Values::Numbers(values), &[rows, cols, terms]) = (&stack.values, stack.shape.as_slice()) else {
         return Err(Error::file(file, "the stack does not hold numbers"));
     };
     let layer = |t: usize| {
         let column = |j: usize| (0..rows).map(|i| values[(i * cols + j) * terms + t]).collect();
         let columns = (0..cols).map(|j| ((j + 1).to_string(), Column::Numeric(column(j)))).collect();
-        Part { ids: None, columns, sparse: None, rows }
+        FilePart { ids: None, columns, sparse: None, rows }
     };
     Ok((0..terms).map(layer).collect())
 }

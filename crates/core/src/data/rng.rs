@@ -30,13 +30,13 @@ impl Rng {
         }
     }
 
-    /// Standard normal (Box–Muller).
+    /// Draws from the standard normal distribution, by the method of Box and Muller.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// Fisher–Yates.
+    /// Puts the items into random order, each order equally likely (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));

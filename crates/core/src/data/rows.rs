@@ -1,6 +1,6 @@
 //! The rows that kernels look at: numbers, sequences beside them, numbers stored sparsely, and what rows lack.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,9 @@ use crate::{Error, Result, linalg::Matrix};
 /// Samples without names. Columns are counted through: first those of numbers, then sparse ones, then those of sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rows {
+    /// Shared by all clones: a table is not copied on its way to kernels.
     numbers: Matrix,
-    sequences: Vec<Sequences>,
+    sequences: Arc<Vec<Sequences>>,
     sparse: Option<Sparse>,
     gaps: Vec<Gap>,
     missing: Missing,
@@ -41,7 +42,7 @@ struct Gap {
 
 impl From<Matrix> for Rows {
     fn from(numbers: Matrix) -> Self {
-        Self { numbers, ..Self::default() }
+        Self { numbers: numbers.shared(), ..Self::default() }
     }
 }
 
@@ -54,11 +55,11 @@ impl Rows {
         };
         match sequences.iter().find(|s| s.len() != numbers.rows()) {
             Some(odd) => Err(Error::shape("sequences", format!("{} rows", numbers.rows()), odd.len())),
-            None => Ok(Self { numbers, sequences, ..Self::default() }),
+            None => Ok(Self { sequences: Arc::new(sequences), ..Self::from(numbers) }),
         }
     }
 
-    /// The same rows with sparse columns after the dense ones.
+    /// Adds sparse columns after the dense ones.
     pub fn with_sparse(mut self, sparse: Sparse) -> Result<Self> {
         if self.cols() == 0 {
             self.numbers = Matrix::zeros(sparse.rows(), 0);
@@ -70,7 +71,7 @@ impl Rows {
         Ok(self)
     }
 
-    /// The same rows, of which those in `absent` have nothing in `columns`, whatever stands there.
+    /// Says that the rows in `absent` have nothing in `columns`, whatever stands there.
     #[must_use]
     pub fn with_gap(mut self, columns: std::ops::Range<usize>, absent: Vec<bool>) -> Self {
         if absent.contains(&true) {
@@ -79,21 +80,21 @@ impl Rows {
         self
     }
 
-    /// The same rows under another rule for what they lack.
+    /// Sets the rule for what rows lack.
     #[must_use]
     pub fn with_missing(mut self, missing: Missing) -> Self {
         self.missing = missing;
         self
     }
 
-    /// The same rows, some dense columns of which hold kernel values.
+    /// Marks some dense columns as kernel values.
     #[must_use]
     pub(super) fn with_ready(mut self, columns: std::ops::Range<usize>) -> Self {
         self.ready.extend(columns);
         self
     }
 
-    /// The same rows as if nothing were missing: placeholders are numbers like others.
+    /// These rows as if nothing were missing: placeholders are numbers like others.
     #[must_use]
     pub fn without_gaps(mut self) -> Self {
         self.gaps.clear();
@@ -152,12 +153,17 @@ impl Rows {
         self.gaps.iter().map(move |g| (run(&g.columns), g.absent.as_slice()))
     }
 
-    /// Number of samples.
+    /// Bytes of the dense numbers, which clones share.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.numbers.resident()
+    }
+
+    /// Number of samples, that is of rows.
     pub fn len(&self) -> usize {
         self.numbers.rows()
     }
 
-    /// No samples.
+    /// Are there no samples at all?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -182,10 +188,17 @@ impl Rows {
         &self.numbers
     }
 
-    /// The same sequences and sparse columns beside other numbers of the same rows.
+    /// Replaces the dense numbers; sequences and sparse columns stay.
     #[must_use]
     pub fn with_numbers(&self, numbers: Matrix) -> Self {
-        Self { numbers, ..self.clone() }
+        Self {
+            numbers: numbers.shared(),
+            sequences: self.sequences.clone(),
+            sparse: self.sparse.clone(),
+            gaps: self.gaps.clone(),
+            missing: self.missing,
+            ready: self.ready.clone(),
+        }
     }
 
     /// The columns of sequences.
@@ -193,7 +206,7 @@ impl Rows {
         &self.sequences
     }
 
-    /// The sparse columns.
+    /// The sparse columns, if there are any.
     pub fn sparse(&self) -> Option<&Sparse> {
         self.sparse.as_ref()
     }
@@ -240,8 +253,8 @@ impl Rows {
             .iter()
             .map(|g| Gap { columns: g.columns.clone(), absent: index.iter().map(|&i| g.absent[i]).collect() });
         Self {
-            numbers: self.numbers.select_rows(index),
-            sequences: self.sequences.iter().map(|s| s.select(index)).collect(),
+            numbers: self.numbers.select_rows(index).shared(),
+            sequences: Arc::new(self.sequences.iter().map(|s| s.select(index)).collect()),
             sparse: self.sparse.as_ref().map(|s| s.select_rows(index)),
             gaps: gaps.filter(|g| g.absent.contains(&true)).collect(),
             missing: self.missing,
@@ -276,8 +289,8 @@ impl Rows {
         let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
         let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         Self {
-            numbers: dense(&numeric),
-            sequences: texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
+            numbers: dense(&numeric).shared(),
+            sequences: Arc::new(texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect()),
             sparse: Some(Sparse::from_dense(&dense(sparse))).filter(|_| !sparse.is_empty()),
             gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
             missing: self.missing,
@@ -297,8 +310,8 @@ impl Rows {
         let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         let sparse: Vec<usize> = sparse.iter().map(|c| c - start).collect();
         Self {
-            numbers: self.numbers.select_cols(&numbers),
-            sequences: texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect(),
+            numbers: self.numbers.select_cols(&numbers).shared(),
+            sequences: Arc::new(texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect()),
             sparse: self.sparse.as_ref().filter(|_| !sparse.is_empty()).map(|s| s.select_cols(&sparse)),
             gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
             missing: self.missing,
@@ -310,6 +323,13 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        data::synthetic,
+        gram::GramSource,
+        linalg::{COPIES, threads},
+        prepare::Prepared,
+        request::TrainSpec,
+    };
 
     #[test]
     fn columns_are_counted_through() {
@@ -344,5 +364,38 @@ mod tests {
         assert!(part.is_constant(1) && !rows.is_constant(2));
         let alone = rows.select_cols(&[1]);
         assert_eq!((alone.len(), alone.cols(), alone.numbers().cols()), (3, 1, 0));
+    }
+
+    #[test]
+    fn a_table_is_copied_at_most_once_on_its_way_to_kernels() {
+        let (data, target) = synthetic::toy1(120, 3);
+        let numbers = data.features().data().len();
+        for (standardize, copies) in [(true, 1), (false, 0)] {
+            let spec = TrainSpec {
+                kernels: "rbf(1), poly(2), linear on all, each".into(),
+                standardize,
+                ..TrainSpec::default()
+            };
+            // One thread, which counts its copies.
+            let found = threads::install(Some(1), || {
+                COPIES.take();
+                let prepared = Prepared::from_table(&data, &target, None, &spec).unwrap();
+                assert!(prepared.grams().n_terms() > 3);
+                COPIES.take()
+            });
+            assert_eq!(found.iter().filter(|n| **n == numbers).count(), copies, "standardize: {standardize}");
+        }
+    }
+
+    #[test]
+    fn clones_share_their_numbers_until_one_is_written() {
+        let x = Matrix::new(2, 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap().shared();
+        let mut y = x.clone();
+        assert_eq!(x.data().as_ptr(), y.data().as_ptr());
+        let rows = Rows::from(x.clone());
+        assert_eq!(rows.clone().with_missing(Missing::Zero).numbers().data().as_ptr(), x.data().as_ptr());
+        y.data_mut()[0] = 7.0;
+        assert_eq!((x.data()[0], y.data()[0]), (1.0, 7.0));
+        assert_ne!(x.data().as_ptr(), y.data().as_ptr());
     }
 }

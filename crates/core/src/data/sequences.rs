@@ -32,17 +32,17 @@ impl Sequences {
         self.ends.push(self.text.len());
     }
 
-    /// Number of sequences.
+    /// How many sequences there are, one for each row.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// None at all.
+    /// Are there no sequences at all?
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Sequence `i`.
+    /// The letters of sequence `i`.
     pub fn get(&self, i: usize) -> &str {
         &self.text[i.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[i]]
     }

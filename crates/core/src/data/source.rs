@@ -8,17 +8,17 @@ use std::{
 
 use crate::{Error, Result};
 
-/// No line of any text format is longer: a file that is not text at all is given up here.
+/// The longest line that is read, in bytes (256 MiB); a file that is not text at all would fill the memory with one line.
 const LONGEST_LINE: usize = 1 << 28;
 
-/// Some rows of a file: from first to last, counted from 1, by steps.
+/// Some rows of a file: every `step`-th one from the first to the last, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// At least 1.
+    /// The first row, at least 1.
     pub first: usize,
-    /// At least `first`.
+    /// The last row that may be taken, at least `first`.
     pub last: usize,
-    /// At least 1.
+    /// Every `step`-th row is taken, from the first on; at least 1.
     pub step: usize,
 }
 

@@ -8,12 +8,12 @@ use crate::{Error, Result, Told, linalg::Matrix};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sparse {
     cols: usize,
-    stored: Arc<Stored>,
+    stored: Arc<SparseEntries>,
 }
 
 /// The entries of row i stand at `starts[i]..starts[i + 1]`, columns ascending.
 #[derive(Debug, Clone, PartialEq)]
-struct Stored {
+struct SparseEntries {
     starts: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
@@ -27,10 +27,10 @@ impl Default for Sparse {
 
 impl Sparse {
     fn of(cols: usize, starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>) -> Self {
-        Self { cols, stored: Arc::new(Stored { starts, columns, values }) }
+        Self { cols, stored: Arc::new(SparseEntries { starts, columns, values }) }
     }
 
-    /// No rows yet.
+    /// Makes a matrix of `cols` columns that has no rows yet.
     pub fn new(cols: usize) -> Self {
         Self::of(cols, vec![0], Vec::new(), Vec::new())
     }
@@ -87,12 +87,12 @@ impl Sparse {
         stored.starts.push(stored.columns.len());
     }
 
-    /// Number of rows.
+    /// How many rows it has.
     pub fn rows(&self) -> usize {
         self.stored.starts.len() - 1
     }
 
-    /// Number of columns.
+    /// How many columns it has, filled or not.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -114,7 +114,7 @@ impl Sparse {
 
     /// Columns and values of row i.
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
-        let Stored { starts, columns, values } = &*self.stored;
+        let SparseEntries { starts, columns, values } = &*self.stored;
         let at = starts[i]..starts[i + 1];
         (&columns[at.clone()], &values[at])
     }

@@ -7,7 +7,7 @@ use crate::{Error, Result, linalg::Matrix};
 /// Column means and scales.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standardizer {
-    /// Column means.
+    /// The mean of each column.
     pub mean: Vec<f64>,
     /// Column scales; 1 for a constant column.
     pub scale: Vec<f64>,
@@ -29,6 +29,7 @@ impl Standardizer {
         if features.cols() != self.mean.len() || self.scale.len() != self.mean.len() {
             return Err(Error::shape("feature columns", self.mean.len(), features.cols()));
         }
+        // The one copy of a table: a clone shares its numbers until the first is written.
         let mut out = features.clone();
         for i in 0..out.rows() {
             for (x, (mean, scale)) in out.row_mut(i).iter_mut().zip(self.mean.iter().zip(&self.scale)) {
@@ -42,9 +43,9 @@ impl Standardizer {
 /// Mean and population deviation; a deviation below rounding is 0.
 pub(crate) fn mean_and_deviation(column: &[f64]) -> (f64, f64) {
     let n = column.len().max(1) as f64;
-    let rough = column.iter().sum::<f64>() / n;
+    let first = column.iter().sum::<f64>() / n;
     // The second pass takes back the rounding of the first.
-    let mean = rough + column.iter().map(|x| x - rough).sum::<f64>() / n;
+    let mean = first + column.iter().map(|x| x - first).sum::<f64>() / n;
     // Squares are taken of numbers within [-1, 1]: no column of finite deviations overflows or vanishes.
     let largest = column.iter().fold(0.0, |m: f64, x| m.max((x - mean).abs()));
     if largest == 0.0 {

@@ -23,7 +23,7 @@ pub enum Step {
     Average(usize),
     /// Differences of neighbours, k times over: k columns fewer. With `keep`, after the columns themselves.
     Difference {
-        /// How often.
+        /// How many times differences are taken.
         order: usize,
         /// Are the columns kept?
         keep: bool,
@@ -213,7 +213,7 @@ impl Plan {
         }
     }
 
-    /// The numbers afterwards.
+    /// The numbers of `x` after this step.
     pub(super) fn numbers(&self, x: &Matrix) -> Result<Matrix> {
         let mut data = Vec::new();
         for i in 0..x.rows() {

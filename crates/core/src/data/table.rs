@@ -346,7 +346,7 @@ impl Table {
         self.features_called(chosen, &|j| self.name(j).to_string())
     }
 
-    /// The same under other names.
+    /// The chosen columns as features under the names that `name` gives.
     fn features_called(&self, chosen: &[usize], name: &dyn Fn(usize) -> String) -> Result<Dataset> {
         if chosen.is_empty() {
             return Err(Error::data("features", "no column is left", "exclude fewer columns"));
@@ -415,6 +415,7 @@ fn is_generated(name: &str) -> bool {
 
 /// The names a user may have meant by `key`: all of them while they are few, else the nearest ones.
 pub(crate) fn nearest(key: &str, names: &[String]) -> String {
+    // Names that fit in a message.
     const SHOWN: usize = 12;
     let key = key.to_lowercase();
     let mut order: Vec<&String> = names.iter().collect();

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::GramSource;
 use crate::linalg::{Matrix, dot, gemm_nt};
 
-/// Runs of rows that are summed on their own: fixed, so that sums do not depend on threads.
+/// Parts of the rows that are summed apart: fixed, so that sums do not depend on the number of threads.
 const RUNS: usize = 8;
 
 /// ⟨K_s^c, K_t^c⟩ for all pairs of terms over `rows` (`None`: all), M × M.

@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BuildOptions, Factor,
-    build::Built,
-    raw::{OnSphere, Raw, Wanted},
+    build::{Built, OnSphere, Raw, Wanted},
 };
 use crate::{Error, Result, data::Rng, linalg::dot};
 
-/// Pairs of rows on which features are measured.
+/// Pairs of rows on which the error of random features is measured: an estimate of the error to about two percent. It is reported with its
+/// number of pairs, so it is no number to tune.
 const PAIRS: usize = 2000;
 
-/// What stands in for every kernel. It is then the kernel of the model: certificates and predictions speak of it.
+/// The kernel that stands in for every kernel of the bank. It is then the kernel of the model: certificates and predictions speak of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Approx {
     /// Nothing: kernels as they are.
     #[default]
     None,
-    /// K_nL K_LL⁻¹ K_Ln with so many landmark rows L, drawn at random.
+    /// K_nL K_LL⁻¹ K_Ln with this number of landmark rows L, drawn at random.
     Nystrom(usize),
-    /// So many random Fourier features, cosines and sines in pairs.
+    /// This number of random Fourier features, cosines and sines in pairs.
     Rff(usize),
 }
 
@@ -92,12 +92,12 @@ impl From<Approx> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "measure", rename_all = "snake_case")]
 pub enum ApproxError {
-    /// Of all rows, exactly. K − K̂ is positive semidefinite, so no entry is off by more than the trace.
+    /// The error over all rows, exactly. K − K̂ is positive semidefinite, so no entry is off by more than the trace.
     Trace {
         /// tr(K − K̂) / tr K.
         relative: f64,
     },
-    /// Of pairs of distinct rows drawn at random; k(x, x) = 1.
+    /// The error over pairs of distinct rows drawn at random; k(x, x) = 1.
     Pairs {
         /// Root mean square of k − k̂.
         rms: f64,
@@ -105,7 +105,7 @@ pub enum ApproxError {
         standard_error: f64,
         /// Largest |k − k̂| seen.
         largest: f64,
-        /// How many were drawn.
+        /// Number of pairs drawn.
         pairs: usize,
     },
 }
@@ -131,14 +131,14 @@ impl ApproxError {
         let square = errors.iter().map(|e| e * e).sum::<f64>() / count;
         let spread = errors.iter().map(|e| (e * e - square).powi(2)).sum::<f64>() / (count - 1.0);
         let rms = square.sqrt();
-        // Of a root: the error of the mean square over twice the root.
+        // The standard error of a root is that of the square over twice the root.
         let standard_error = if rms > 0.0 { (spread / count).sqrt() / (2.0 * rms) } else { 0.0 };
         Self::Pairs { rms, standard_error, largest: errors.iter().fold(0.0, |m, e| e.max(m)), pairs: PAIRS }
     }
 }
 
 impl BuildOptions {
-    /// What stands in for the term: exact features where they are no more than asked for, else the declared approximation.
+    /// The term that stands in for a kernel: exact features where they are no more than asked for, else the declared approximation.
     pub(super) fn stand_in(&self, raw: &dyn Raw, name: &str) -> Result<Built> {
         let (roots, _) = self.sphere(raw, name)?;
         let wrapped = OnSphere { raw, roots: &roots };
@@ -175,8 +175,8 @@ impl BuildOptions {
         self.normalized(factor, name, &own, roots, Some(error))
     }
 
-    /// A matrix at hand has nothing that stands in for it.
-    pub(super) fn refuse_ready_made(&self) -> Result<()> {
+    /// Refuses an approximation where kernel values are given and nothing can stand in for them.
+    pub(super) fn refuse_precomputed(&self) -> Result<()> {
         match self.approx {
             Approx::None => Ok(()),
             other => Err(Error::param("approx", "none for ready-made kernels", other)),

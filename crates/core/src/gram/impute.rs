@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::raw::{Raw, Wanted};
+use super::build::{Raw, Wanted};
 use crate::{
     data::Missing,
     linalg::{Matrix, axpy},

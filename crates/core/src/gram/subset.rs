@@ -1,6 +1,6 @@
 //! Some of a source's terms, or sums of them, seen as a source of their own.
 
-use super::{Factor, Gram, GramSource};
+use super::{AddRow, Factor, Gram, GramSource, LowRankTerms};
 
 /// Terms that are sums of a base's terms: a choice of kernels, kernels rescaled, or groups of kernels that share a weight.
 pub struct Groups<'a> {
@@ -58,11 +58,8 @@ impl GramSource for Groups<'_> {
         self.sum(t, out, |m, buffer| self.base.row(m, i, buffer));
     }
 
-    fn factor(&self, t: usize) -> Option<&Factor> {
-        match self.members[t].as_slice() {
-            [(m, 1.0)] => self.base.factor(*m),
-            _ => None,
-        }
+    fn low_rank(&self) -> Option<&dyn LowRankTerms> {
+        self.base.low_rank().map(|_| self as &dyn LowRankTerms)
     }
 
     fn residual(&self, t: usize) -> f64 {
@@ -77,19 +74,37 @@ impl GramSource for Groups<'_> {
         self.members[t].iter().map(|&(m, factor)| factor * self.base.trace_bound(m)).sum()
     }
 
-    fn combine(&self, weights: &[f64]) -> Gram {
-        self.base.combine(&self.expand(weights))
+    fn matrices<'b>(&'b self, weights: &[f64]) -> Option<AddRow<'b>> {
+        self.base.matrices(&self.expand(weights))
     }
 
-    fn combine_rough(&self, weights: &[f64], share: f64) -> Gram {
-        self.base.combine_rough(&self.expand(weights), share)
+    fn combine_truncated(&self, weights: &[f64], share: f64) -> Gram {
+        self.base.combine_truncated(&self.expand(weights), share)
     }
 
-    fn quad_forms_of(&self, terms: &[usize], a: &[f64]) -> Vec<f64> {
+    fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let all: Vec<usize> = terms.iter().flat_map(|&t| self.members[t].iter().map(|m| m.0)).collect();
-        let mut forms = self.base.quad_forms_of(&all, a).into_iter();
-        let sum = |t: &usize| self.members[*t].iter().zip(&mut forms).map(|((_, factor), s)| factor * s).sum();
-        terms.iter().map(sum).collect()
+        let sums = |forms: Vec<f64>| {
+            let mut forms = forms.into_iter();
+            let sum = |t: &usize| self.members[*t].iter().zip(&mut forms).map(|((_, factor), s)| factor * s).sum();
+            terms.iter().map(sum).collect()
+        };
+        self.base.quad_forms_of_each(&all, vectors).into_iter().map(sums).collect()
+    }
+}
+
+impl LowRankTerms for Groups<'_> {
+    /// A group of one kernel that is not rescaled has the factor of that kernel.
+    fn factor(&self, t: usize) -> Option<&Factor> {
+        match self.members[t].as_slice() {
+            [(m, 1.0)] => self.base.factor(*m),
+            _ => None,
+        }
+    }
+
+    /// The factors of all members: those of a group are summed one by one.
+    fn active(&self, weights: &[f64]) -> Vec<(f64, &Factor)> {
+        self.base.low_rank().map_or_else(Vec::new, |terms| terms.active(&self.expand(weights)))
     }
 }
 

@@ -8,9 +8,9 @@ use crate::linalg::{Matrix, axpy, dot};
 #[derive(Debug, Clone)]
 pub struct Directions {
     constants: Vec<f64>,
-    /// Of features that every row fills: functions × features.
+    /// Coefficients of features that every row fills: functions × features.
     dense: Matrix,
-    /// Of features of which a row fills few: features × functions.
+    /// Coefficients of features of which a row fills few: features × functions.
     sparse: Matrix,
     /// What sparse features are called, where they have names: words.
     keys: Vec<u128>,
@@ -23,7 +23,7 @@ impl Directions {
         Self { constants: vec![0.0; functions], dense, sparse, keys: Vec::new() }
     }
 
-    /// Of the features that `rows` have; `None` where their kernel has none at hand.
+    /// Zero coefficients for the features that `rows` have; `None` where their kernel has none at hand.
     pub fn like(rows: &Points, functions: usize) -> Option<Self> {
         let sizes = rows.features()?;
         Some(Self { keys: rows.keys().to_vec(), ..Self::new(functions, sizes) })
@@ -37,7 +37,7 @@ impl Directions {
         }
     }
 
-    /// f_function += constant.
+    /// Adds a constant to the values of one function.
     pub fn add_constant(&mut self, function: usize, constant: f64) {
         self.constants[function] += constant;
     }

@@ -41,7 +41,7 @@ impl Monomials {
         Some(Self { dim, offset_root: offset.sqrt(), terms })
     }
 
-    /// Number of features.
+    /// How many features a row has.
     pub fn len(&self) -> usize {
         self.terms.len()
     }
@@ -51,7 +51,7 @@ impl Monomials {
         self.terms.is_empty()
     }
 
-    /// φ(x).
+    /// Writes the features φ(x) of one row.
     pub fn map(&self, x: &[f64], out: &mut [f64]) {
         debug_assert_eq!(x.len(), self.dim);
         let coordinate = |j: u32| if j == 0 { self.offset_root } else { x[j as usize - 1] };

@@ -1,17 +1,115 @@
 //! Kernel values. A kernel is a function of one number per pair of rows (their product or their distance), so that
 //! one table of those numbers serves every width and degree over the same columns.
 
-use super::{Distance, Function};
+use serde::{Deserialize, Serialize};
+
+use super::{Indefinite, Text};
 use crate::linalg::{Matrix, dot, dots, exp_scaled, l1_distance, l1_distances, sq_distance, sq_distances};
+
+/// A kernel function of two feature vectors, or of two sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Function {
+    /// The inner product ⟨x, z⟩.
+    Linear,
+    /// (⟨x, z⟩ + offset)^degree
+    Poly {
+        /// The degree, at least 1.
+        degree: u32,
+        /// The constant, not negative.
+        offset: f64,
+    },
+    /// exp(−‖x − z‖² / (2 width²))
+    Rbf {
+        /// The width, a positive number in units of the distance.
+        width: f64,
+    },
+    /// exp(−‖x − z‖₁ / width)
+    Laplace {
+        /// The width, a positive number in units of the distance.
+        width: f64,
+    },
+    /// 1 / (1 + ‖x − z‖² / width²)
+    Cauchy {
+        /// The distance at which the value is one half, a positive number.
+        width: f64,
+    },
+    /// Σ_j 2 x_j z_j / (x_j + z_j), of numbers that are not negative.
+    Chi2Sum,
+    /// exp(−gamma Σ_j (x_j − z_j)² / (x_j + z_j)), of numbers that are not negative.
+    Chi2 {
+        /// The factor, a positive number per unit of the distance.
+        gamma: f64,
+    },
+    /// Σ_j min(x_j, z_j), of numbers that are not negative.
+    Intersection,
+    /// tanh(slope ⟨x, z⟩ + offset); positive semidefinite on some data only, and refused on others.
+    Sigmoid {
+        /// The slope, a positive number.
+        slope: f64,
+        /// The constant, any number.
+        offset: f64,
+    },
+    /// exp(−distance(x, z) / width).
+    Gauss {
+        /// The distance; each is of negative type, so that the kernel is positive semidefinite.
+        distance: Distance,
+        /// The width, a positive number in units of the distance.
+        width: f64,
+    },
+    /// A kernel of sequences or of labelled graphs.
+    Text(Text),
+    /// Values computed elsewhere: column j of the kernel is its value against training row j.
+    Precomputed {
+        /// What was to be done if the training matrix had negative eigenvalues.
+        indefinite: Indefinite,
+    },
+}
+
+/// How far two rows of numbers lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distance {
+    /// The ℓ₁ distance ‖x − z‖₁.
+    L1,
+    /// ‖x − z‖, not squared.
+    L2,
+    /// Σ_j (x_j − z_j)² / (x_j + z_j), of numbers that are not negative.
+    Chi2,
+    /// Σ_j (√x_j − √z_j)², of numbers that are not negative.
+    Hellinger,
+}
+
+impl Distance {
+    /// All of them with their words.
+    pub const ALL: [(Self, &'static str); 4] =
+        [(Self::L1, "l1"), (Self::L2, "l2"), (Self::Chi2, "chi2"), (Self::Hellinger, "hellinger")];
+
+    /// Its word in the kernel language.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(d, _)| *d == self).map_or("", |(_, word)| word)
+    }
+}
+
+impl Function {
+    /// Is it defined for numbers that are not negative, and for no others?
+    pub fn needs_non_negative(self) -> bool {
+        use Distance::{Chi2, Hellinger};
+        matches!(
+            self,
+            Self::Chi2Sum | Self::Chi2 { .. } | Self::Intersection | Self::Gauss { distance: Chi2 | Hellinger, .. }
+        )
+    }
+}
 
 /// The number per pair of rows that a kernel function starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pair {
-    /// ⟨x, z⟩
+    /// The inner product ⟨x, z⟩.
     Product,
-    /// ‖x − z‖²
+    /// The squared Euclidean distance ‖x − z‖².
     SquaredDistance,
-    /// ‖x − z‖₁
+    /// The ℓ₁ distance ‖x − z‖₁.
     L1Distance,
     /// Σ (x − z)² / (x + z)
     Chi2Distance,
@@ -19,12 +117,12 @@ pub enum Pair {
     HellingerDistance,
     /// Σ 2 x z / (x + z)
     HarmonicSum,
-    /// Σ min(x, z)
+    /// The sum of the smaller numbers, Σ min(x, z).
     Minimum,
 }
 
 impl Pair {
-    /// Its value for one pair.
+    /// The pair number of two rows.
     #[inline]
     pub fn of(self, x: &[f64], z: &[f64]) -> f64 {
         match self {
@@ -81,7 +179,7 @@ impl Distance {
         }
     }
 
-    /// Of two rows.
+    /// The distance of two rows.
     pub fn of(self, x: &[f64], z: &[f64]) -> f64 {
         let value = self.pair().of(x, z);
         if self == Self::L2 { value.sqrt() } else { value }
@@ -97,7 +195,7 @@ impl Function {
             Self::Chi2 { .. } => Some(Pair::Chi2Distance),
             Self::Intersection => Some(Pair::Minimum),
             Self::Gauss { distance, .. } => Some(distance.pair()),
-            Self::Rbf { .. } => Some(Pair::SquaredDistance),
+            Self::Rbf { .. } | Self::Cauchy { .. } => Some(Pair::SquaredDistance),
             Self::Laplace { .. } => Some(Pair::L1Distance),
             Self::Text(_) | Self::Precomputed { .. } => None,
         }
@@ -125,6 +223,7 @@ impl Function {
             }
             Self::Rbf { width } => exp_scaled(-0.5 / (width * width), values),
             Self::Laplace { width } => exp_scaled(-1.0 / width, values),
+            Self::Cauchy { width } => values.iter_mut().for_each(|v| *v = 1.0 / (1.0 + *v / (width * width))),
         }
     }
 

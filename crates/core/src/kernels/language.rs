@@ -3,8 +3,7 @@
 //! ```text
 //! bank   := group (";" group)*
 //! group  := kernel ("," kernel)* ["on" scope ("," scope)*]  |  ["bank"] ("auto" | "paper")
-//! kernel := linear | poly(degrees[, c]) | rbf(widths) | laplace(widths) | gauss(distance, widths)
-//!         | chi2[(gammas)] | intersection | sigmoid(slope, offset)
+//! kernel := a kernel of numbers, as `number_kernels()` lists them
 //!         | spectrum(lengths[, alphabet]) | mismatch(lengths, m[, alphabet])
 //!         | alignment(scoring[, open[, extend]]) | wl(rounds)
 //!         | wd(degrees[, shift][, alphabet]) | wdsum(degrees[, shift][, alphabet])
@@ -12,22 +11,25 @@
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
 //! ```
 //!
-//! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). Widths
-//! may be `auto`: for `chi2` and `gauss` from the mean distance, for others around the median distance within the scope; that of `rbf` may be
-//! `deviation`, the root of the summed variances of the scope's columns. String kernels read columns of text, one kernel for each column of the scope;
-//! alphabets are dna, rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`; without `c`, c = 1.
-//! `precomputed` reads kernel values computed elsewhere; `precomputed(name)` is `precomputed on view(name)`.
-//! `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is [`AUTO`], the second group only while there are at most 100 features.
+//! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). A width may be `auto`, which
+//! each kernel's entry in [`number_kernels`] explains; the widths of `rbf` may be `deviation`, the root of the summed variances of the scope's
+//! columns. String kernels read columns of text, one kernel for each column of the scope; alphabets are dna, rna, protein and free, and
+//! without one the letters decide. Without `on`, a group is `on all`. `precomputed` reads kernel values computed elsewhere;
+//! `precomputed(name)` is `precomputed on view(name)`. `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is [`AUTO`], the second
+//! group only while there are at most 100 features.
 
 use std::fmt;
 
 use super::{Alphabet, Distance, Scoring};
 use crate::Result;
 
+mod numbers;
 mod parser;
 mod resolve;
 mod scopes;
 
+pub(crate) use numbers::same_but_for_scales;
+pub use numbers::{NumberKernel, number_kernel, number_kernels};
 pub(crate) use resolve::{not_negative, readable};
 
 /// What `paper` stands for: 13 kernels on all features and 13 on each.
@@ -38,17 +40,18 @@ pub const PAPER: &str = "rbf(2^-3..2^6), poly(1..3) on all, each";
 /// weights lost 13 points of R² to equal ones on one table.
 pub const AUTO: &str = "rbf(auto), poly(1..3) on all; rbf(deviation) on each";
 
+/// The most kernels that a bank may have, and steps that a range may have: they are counted before any is made.
 const MAX_KERNELS: usize = 1_000_000;
-/// Allowed widths: their squares must be ordinary numbers.
+/// Allowed widths and factors: their squares must be ordinary numbers.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
 
 /// A parsed bank of kernels; its `Display` is a text that parses back to the same bank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bank {
-    parts: Vec<Part>,
+    parts: Vec<Clause>,
 }
 
-/// Reads a text.
+/// Reads a text of the kernel language; an error points at one of its characters.
 pub fn parse(text: &str) -> Result<Bank> {
     parser::bank(text)
 }
@@ -56,70 +59,70 @@ pub fn parse(text: &str) -> Result<Bank> {
 /// The views that a text names in `precomputed(…)`.
 pub fn precomputed(text: &str) -> Result<Vec<String>> {
     let bank = parse(text)?;
-    let families = bank.groups().flat_map(|g| &g.kernels);
-    Ok(families
-        .filter_map(|f| if let Family::Precomputed(Some(name)) = f { Some(name.clone()) } else { None })
+    let lists = bank.groups().flat_map(|g| &g.kernels);
+    Ok(lists
+        .filter_map(|f| if let KernelList::Precomputed(Some(name)) = f { Some(name.clone()) } else { None })
         .collect())
 }
 
 impl Bank {
-    fn groups(&self) -> impl Iterator<Item = &Group> {
+    fn groups(&self) -> impl Iterator<Item = &ScopedKernels> {
         self.parts.iter().flat_map(|part| match part {
-            Part::Auto(groups) => groups.as_slice(),
-            Part::Written(group) => std::slice::from_ref(group),
+            Clause::Auto(groups) => groups.as_slice(),
+            Clause::Written(group) => std::slice::from_ref(group),
         })
     }
 }
 
 /// What stands between semicolons.
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum Clause {
     /// The bank `auto`, with what it stands for.
-    Auto(Vec<Group>),
-    Written(Group),
+    Auto(Vec<ScopedKernels>),
+    Written(ScopedKernels),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Group {
-    kernels: Vec<Family>,
+struct ScopedKernels {
+    kernels: Vec<KernelList>,
     scopes: Vec<Scope>,
 }
 
-/// Kernels of one kind, one per degree or width.
+/// What one kernel expression stands for: kernels that differ in a degree, a width, or a length of words.
 #[derive(Debug, Clone, PartialEq)]
-enum Family {
-    Linear,
-    Poly {
-        degrees: Vec<Numbers>,
-        offset: f64,
+enum KernelList {
+    /// Kernels of numbers; one entry of `given` per argument of the kernel.
+    Numbers {
+        kernel: &'static NumberKernel,
+        given: Vec<Given>,
     },
-    Rbf(Widths),
-    /// As wide as the column's standard deviation; over several columns, the root of their summed variances.
-    RbfDeviation,
-    Laplace(Widths),
-    /// Additive without factors.
-    Chi2(Option<Widths>),
-    Intersection,
-    Sigmoid {
-        slope: f64,
-        offset: f64,
-    },
-    Gauss(Distance, Widths),
     Alignment {
         scoring: Scoring,
         open: u32,
         extend: u32,
     },
-    Wl(Vec<Numbers>),
+    Wl(Vec<Series>),
     /// String kernels, one per length of words; `extra` is the number of mismatches, or the shift.
     Text {
         kind: TextKind,
-        lengths: Vec<Numbers>,
+        lengths: Vec<Series>,
         extra: u32,
         alphabet: Option<Alphabet>,
     },
-    /// Ready-made values: of the view named, or of the scope's.
+    /// Ready-made values of the view named, or else of the view that the scope names.
     Precomputed(Option<String>),
+}
+
+/// An argument as it was written.
+#[derive(Debug, Clone, PartialEq)]
+enum Given {
+    List(Vec<Series>),
+    Number(f64),
+    Distance(Distance),
+    /// Widths or factors that the training rows decide.
+    Auto,
+    /// One width: the standard deviation of the column, over several columns the root of their summed variances.
+    Deviation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,22 +142,15 @@ impl TextKind {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-enum Widths {
-    /// Several around the median distance; for `gauss` and `chi2` one, from the mean distance.
-    Auto,
-    Given(Vec<Numbers>),
-}
-
-/// One entry of a list of numbers.
+/// One entry of a list of numbers: a number, or a range.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Numbers {
+enum Series {
     One(f64),
     Steps { from: f64, to: f64 },
     Powers { base: f64, from: i32, to: i32 },
 }
 
-impl Numbers {
+impl Series {
     fn count(&self) -> usize {
         match *self {
             Self::One(_) => 1,
@@ -178,7 +174,7 @@ impl Numbers {
 enum Scope {
     All,
     Each,
-    /// Each feature while there are at most `AUTO_EACH`; occurs in the bank `auto` alone.
+    /// Each feature, as long as there are at most `scopes::AUTO_EACH`; occurs in the bank `auto` alone.
     EachIfFew,
     Cols(Vec<Cols>),
     Bands(usize),
@@ -215,7 +211,7 @@ impl fmt::Display for Bank {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Clause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Auto(_) => f.write_str("auto"),
@@ -224,28 +220,18 @@ impl fmt::Display for Part {
     }
 }
 
-impl fmt::Display for Group {
+impl fmt::Display for ScopedKernels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} on {}", list(&self.kernels, ", "), list(&self.scopes, ", "))
     }
 }
 
-impl fmt::Display for Family {
+impl fmt::Display for KernelList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Linear => f.write_str("linear"),
+            Self::Numbers { kernel, given } => f.write_str(&kernel.call(given)),
             Self::Precomputed(None) => f.write_str("precomputed"),
             Self::Precomputed(Some(name)) => write!(f, "precomputed({})", quoted(name)),
-            Self::Poly { degrees, offset: 1.0 } => write!(f, "poly({})", list(degrees, "|")),
-            Self::Poly { degrees, offset } => write!(f, "poly({}, {})", list(degrees, "|"), short(*offset)),
-            Self::Rbf(widths) => write!(f, "rbf({widths})"),
-            Self::RbfDeviation => f.write_str("rbf(deviation)"),
-            Self::Laplace(widths) => write!(f, "laplace({widths})"),
-            Self::Chi2(None) => f.write_str("chi2"),
-            Self::Chi2(Some(gammas)) => write!(f, "chi2({gammas})"),
-            Self::Intersection => f.write_str("intersection"),
-            Self::Sigmoid { slope, offset } => write!(f, "sigmoid({}, {})", short(*slope), short(*offset)),
-            Self::Gauss(distance, widths) => write!(f, "gauss({}, {widths})", distance.word()),
             Self::Alignment { scoring, open, extend } => write!(f, "alignment({}, {open}, {extend})", scoring.word()),
             Self::Wl(rounds) => write!(f, "wl({})", list(rounds, "|")),
             Self::Text { kind, lengths, extra, alphabet } => {
@@ -260,16 +246,19 @@ impl fmt::Display for Family {
     }
 }
 
-impl fmt::Display for Widths {
+impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::List(series) => f.write_str(&list(series, "|")),
+            Self::Number(value) => f.write_str(&short(*value)),
+            Self::Distance(distance) => f.write_str(distance.word()),
             Self::Auto => f.write_str("auto"),
-            Self::Given(numbers) => f.write_str(&list(numbers, "|")),
+            Self::Deviation => f.write_str("deviation"),
         }
     }
 }
 
-impl fmt::Display for Numbers {
+impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::One(value) => f.write_str(&short(value)),

@@ -74,12 +74,12 @@ impl Numeric {
         Self { dense: self.dense.select_rows(index), sparse: self.sparse.as_ref().map(|s| s.select_rows(index)) }
     }
 
-    /// Number of rows.
+    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.dense.rows()
     }
 
-    /// Number of columns.
+    /// How many columns there are, dense and sparse.
     pub fn cols(&self) -> usize {
         self.dense.cols() + self.sparse.as_ref().map_or(0, Sparse::cols)
     }
@@ -178,7 +178,7 @@ impl KernelSpec {
 }
 
 impl Points {
-    /// Number of rows.
+    /// How many rows were prepared.
     pub fn len(&self) -> usize {
         match &self.body {
             Body::Numbers(x) => x.rows(),
@@ -186,7 +186,7 @@ impl Points {
         }
     }
 
-    /// No rows.
+    /// Were no rows prepared?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -212,7 +212,7 @@ impl Points {
         self.diagonal_of(self.function)
     }
 
-    /// The same for a kernel that starts from the same numbers.
+    /// k(x, x) of every row for another kernel that starts from the same pair numbers.
     pub fn diagonal_of(&self, function: Function) -> Vec<f64> {
         let mut values = match &self.body {
             Body::Numbers(x) => {

@@ -122,14 +122,14 @@ pub enum Text {
     Spectrum {
         /// From 1 to [`MAX_WORD`].
         k: u32,
-        /// Its letters.
+        /// The alphabet that its letters are of.
         alphabet: Alphabet,
     },
     /// Words of `k` letters in common up to `m` mismatches.
     Mismatch {
         /// From 1 to [`MAX_WORD`].
         k: u32,
-        /// Below `k`.
+        /// The number of mismatches, below `k`.
         m: u32,
         /// Its letters; not free, because mismatches run over all letters.
         alphabet: Alphabet,
@@ -140,7 +140,7 @@ pub enum Text {
         degree: u32,
         /// How far apart they may stand, at most [`MAX_SHIFT`].
         shift: u32,
-        /// Its letters.
+        /// The alphabet that its letters are of.
         alphabet: Alphabet,
     },
     /// Scores of local alignment with landmarks.
@@ -163,20 +163,20 @@ pub enum Text {
         degree: u32,
         /// How far apart they may stand, at most [`MAX_SHIFT`].
         shift: u32,
-        /// Its letters.
+        /// The alphabet that its letters are of.
         alphabet: Alphabet,
     },
 }
 
-/// The longest word.
+/// The longest word of `spectrum` and `mismatch`, in letters.
 pub const MAX_WORD: u32 = 64;
-/// The largest shift.
+/// The largest shift of `wd` and `wdsum`, in positions.
 pub const MAX_SHIFT: u32 = 1000;
-/// Words within the mismatches of one word, at most.
+/// The most words that may lie within the mismatches of one word; every word of a sequence is counted under all of them.
 pub(super) const MAX_NEIGHBOURS: f64 = 100_000.0;
 
 impl Text {
-    /// Its letters.
+    /// The alphabet that the kernel's letters are of.
     pub fn alphabet(self) -> Alphabet {
         match self {
             Self::Spectrum { alphabet, .. }
@@ -304,7 +304,7 @@ pub(super) enum Encoded {
 }
 
 impl Encoded {
-    /// Number of sequences.
+    /// How many sequences there are.
     pub fn len(&self) -> usize {
         match self {
             Self::Scores(s) => s.rows(),
@@ -325,7 +325,7 @@ impl Encoded {
         }
     }
 
-    /// k(x, x).
+    /// The value k(x, x) of every sequence.
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
             Self::Scores(s) => (0..s.rows()).map(|i| dot(s.row(i), s.row(i))).collect(),

@@ -15,9 +15,9 @@ use crate::{
 /// How frequencies at unit width are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Law {
-    /// Standard normal.
+    /// The standard normal law, of Gaussian kernels.
     Normal,
-    /// Standard Cauchy.
+    /// The standard Cauchy law, of kernels that fall with the ℓ₁ distance.
     Cauchy,
 }
 
@@ -29,9 +29,9 @@ impl Law {
 /// Frequencies at unit width: a row for each of some columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frequencies {
-    /// Their law.
+    /// The law that the frequencies were drawn from.
     pub law: Law,
-    /// Columns × draws.
+    /// The frequencies at width 1, columns × draws.
     pub draws: Matrix,
 }
 
@@ -67,7 +67,7 @@ impl Function {
 /// φ of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waves {
-    /// Draws × columns.
+    /// The frequencies at the kernel's width, draws × columns.
     frequencies: Matrix,
 }
 
@@ -80,17 +80,17 @@ impl Waves {
         (law == from.law).then_some(Self { frequencies })
     }
 
-    /// Number of features.
+    /// How many features a row has: a cosine and a sine per draw.
     pub fn len(&self) -> usize {
         2 * self.frequencies.rows()
     }
 
-    /// No features.
+    /// Does a row have no features?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// φ(x).
+    /// Writes the features φ(x) of one row.
     pub fn map(&self, x: &[f64], out: &mut [f64]) {
         let count = self.frequencies.rows();
         let scale = (1.0 / count as f64).sqrt();

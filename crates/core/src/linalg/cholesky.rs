@@ -3,16 +3,18 @@
 use rayon::prelude::*;
 
 use super::{Matrix, axpy, dot, gemm, gemm_nt};
-use crate::{Error, Result};
+use crate::{Error, Result, tuning::tuning};
 
-/// Columns eliminated before what is right of them is touched.
-const BLOCK: usize = 64;
-/// Columns treated one after the other.
-const LEAF: usize = 16;
-/// Rows below a block treated by one task.
-const RUN: usize = 128;
+tuning! { "cholesky"
+    /// Columns eliminated before the columns right of them are touched.
+    block_columns: usize = 64;
+    /// Columns of a block that are eliminated one by one; wider blocks are halved first.
+    leaf_columns: usize = 16;
+    /// Rows below a block that one task treats.
+    rows_per_task: usize = 128;
+}
 
-/// A = L Lᵀ, L lower triangular.
+/// The factor L of a symmetric positive definite matrix A = L Lᵀ, lower triangular.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
     lower: Matrix,
@@ -25,8 +27,8 @@ impl Cholesky {
         if a.cols() != n {
             return Err(Error::shape(what, "a square matrix", format!("{} × {}", n, a.cols())));
         }
-        for start in (0..n).step_by(BLOCK) {
-            eliminate(&mut a, start, (start + BLOCK).min(n), what)?;
+        for start in (0..n).step_by(TUNING.block_columns) {
+            eliminate(&mut a, start, (start + TUNING.block_columns).min(n), what)?;
         }
         Ok(Self { lower: a })
     }
@@ -35,29 +37,29 @@ impl Cholesky {
     /// lower triangle. Ends as soon as what is left, with `slack` on its diagonal, is dominated by that diagonal: early where the rank is low.
     pub fn proves(a: &mut Matrix, slack: f64) -> bool {
         let n = a.rows();
-        for start in (0..n).step_by(BLOCK) {
+        for start in (0..n).step_by(TUNING.block_columns) {
             if is_dominated(a, start, slack) {
                 return true;
             }
-            if eliminate(a, start, (start + BLOCK).min(n), "a matrix").is_err() {
+            if eliminate(a, start, (start + TUNING.block_columns).min(n), "a matrix").is_err() {
                 return false;
             }
         }
         true
     }
 
-    /// L; what is above its diagonal does not count.
+    /// The factor L; what is above its diagonal does not count.
     pub fn lower(&self) -> &Matrix {
         &self.lower
     }
 
-    /// x ← A⁻¹ x.
+    /// Solves A x = x in place.
     pub fn solve(&self, x: &mut [f64]) {
         self.solve_lower(x);
         self.solve_upper(x);
     }
 
-    /// x ← L⁻¹ x.
+    /// Solves L x = x in place.
     pub fn solve_lower(&self, x: &mut [f64]) {
         for i in 0..x.len() {
             let row = self.lower.row(i);
@@ -70,8 +72,8 @@ impl Cholesky {
         let (n, width) = (self.lower.rows() - first, self.lower.cols());
         // Y = L₂₂⁻ᵀ, upper triangular, a block of columns at a time: Y_b = (I_b − Y_{<b} L_{b,<b}ᵀ) L_bb⁻ᵀ.
         let mut y = Matrix::zeros(n, n);
-        for start in (0..n).step_by(BLOCK) {
-            let end = (start + BLOCK).min(n);
+        for start in (0..n).step_by(TUNING.block_columns) {
+            let end = (start + TUNING.block_columns).min(n);
             let (depth, cols) = (start, end - start);
             let mut block = vec![0.0; end * cols];
             for j in 0..cols {
@@ -92,8 +94,8 @@ impl Cholesky {
         }
         // Y Yᵀ: row i of Y begins at column i.
         let mut out = Matrix::zeros(n, n);
-        for start in (0..n).step_by(BLOCK) {
-            let end = (start + BLOCK).min(n);
+        for start in (0..n).step_by(TUNING.block_columns) {
+            let end = (start + TUNING.block_columns).min(n);
             let (a, b) = (&y.data()[start * n + start..], &y.data()[start..]);
             gemm((end - start, n - start, end), (a, n, 1), (b, 1, n), (&mut out.data_mut()[start * n..], n));
         }
@@ -105,7 +107,7 @@ impl Cholesky {
         out
     }
 
-    /// x ← L⁻ᵀ x.
+    /// Solves Lᵀ x = x in place.
     pub fn solve_upper(&self, x: &mut [f64]) {
         for i in (0..x.len()).rev() {
             let row = self.lower.row(i);
@@ -141,12 +143,12 @@ fn eliminate(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<()>
     Ok(())
 }
 
-/// By halves.
+/// Factors the block on the diagonal, half by half.
 fn factor_diagonal_block(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<()> {
-    if end - start <= LEAF {
+    if end - start <= TUNING.leaf_columns {
         return factor_leaf(a, start, end, what);
     }
-    let middle = start + (end - start).div_ceil(2 * LEAF) * LEAF;
+    let middle = start + (end - start).div_ceil(2 * TUNING.leaf_columns) * TUNING.leaf_columns;
     factor_diagonal_block(a, start, middle, what)?;
     solve_below(a, start, middle, end);
     update_below(a, start, middle, end);
@@ -179,15 +181,15 @@ fn solve_below(a: &mut Matrix, start: usize, end: usize, last: usize) {
     let (top, below) = a.data_mut()[..last * width].split_at_mut(end * width);
     let negated: Vec<f64> =
         (start..end).flat_map(|i| top[i * width + start..i * width + end].iter().map(|x| -x)).collect();
-    below.par_chunks_mut(RUN * width).for_each(|rows| {
+    below.par_chunks_mut(TUNING.rows_per_task * width).for_each(|rows| {
         let count = rows.len() / width;
         let mut turned = vec![0.0; depth * count];
         for (i, row) in rows.chunks_exact(width).enumerate() {
             row[start..end].iter().enumerate().for_each(|(j, x)| turned[j * count + i] = *x);
         }
-        for first in (0..depth).step_by(LEAF) {
+        for first in (0..depth).step_by(TUNING.leaf_columns) {
             let (known, own) = turned.split_at_mut(first * count);
-            let own = &mut own[..LEAF.min(depth - first) * count];
+            let own = &mut own[..TUNING.leaf_columns.min(depth - first) * count];
             let shape = (own.len() / count, first, count);
             gemm(shape, (&negated[first * depth..], depth, 1), (known, count, 1), (own, count));
             solve_leaf(&negated[first * depth + first..], depth, own, count);
@@ -215,9 +217,9 @@ fn update_below(a: &mut Matrix, start: usize, end: usize, last: usize) {
     let mut panel = Vec::with_capacity((last - end) * depth);
     (end..last).for_each(|i| panel.extend_from_slice(&a.row(i)[start..end]));
     let negated: Vec<f64> = panel.iter().map(|x| -x).collect();
-    let blocks = a.data_mut()[end * width..last * width].par_chunks_mut(RUN * width).enumerate();
+    let blocks = a.data_mut()[end * width..last * width].par_chunks_mut(TUNING.rows_per_task * width).enumerate();
     blocks.for_each(|(block, out)| {
-        let (rows, first) = (out.len() / width, block * RUN);
+        let (rows, first) = (out.len() / width, block * TUNING.rows_per_task);
         gemm_nt(rows, first + rows, depth, &negated[first * depth..], &panel, &mut out[end..], width);
     });
 }

@@ -3,20 +3,20 @@
 use super::{Matrix, axpy, dot};
 use crate::{Error, Result};
 
-/// QL steps that one eigenvalue may take; three or so is usual.
+/// QL steps that one eigenvalue may take before that is an error; three or so is usual. A limit, not a number to tune.
 const STEPS: usize = 60;
 
 /// A = Σ_k λ_k v_k v_kᵀ, λ_k the `values` and v_k the rows of `vectors`, in no particular order.
 #[derive(Debug, Clone)]
 pub struct SymmetricEigen {
-    /// Eigenvalues.
+    /// The eigenvalues λ_k, in no particular order.
     pub values: Vec<f64>,
     /// Eigenvectors, a row each, orthonormal.
     pub vectors: Matrix,
 }
 
 impl SymmetricEigen {
-    /// Of a symmetric matrix, of which both triangles are read.
+    /// The eigenvalues and eigenvectors of a symmetric matrix, of which both triangles are read.
     pub fn new(mut a: Matrix) -> Result<Self> {
         let n = a.rows();
         if a.cols() != n {
@@ -28,7 +28,7 @@ impl SymmetricEigen {
         Ok(out)
     }
 
-    /// Σ_k f(λ_k) v_k v_kᵀ.
+    /// The matrix Σ_k f(λ_k) v_k v_kᵀ.
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Matrix {
         let n = self.values.len();
         let mut out = Matrix::zeros(n, n);
@@ -92,7 +92,7 @@ impl SymmetricEigen {
     }
 }
 
-/// Rows i and i + 1 turned.
+/// Rotates rows i and i + 1 in their plane.
 fn rotate(rows: &mut Matrix, i: usize, cosine: f64, sine: f64) {
     let n = rows.cols();
     let (upper, lower) = rows.data_mut().split_at_mut((i + 1) * n);

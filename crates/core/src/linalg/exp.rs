@@ -7,6 +7,7 @@
 // The tail of the series and the two halves of ln 2 are meant to the last digit.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
+/// The first digits of ln 2, few enough for a product with a whole number to be exact, and the rest.
 const LN2_HI: f64 = 6.931_471_803_691_238_164_90e-01;
 const LN2_LO: f64 = 1.908_214_929_270_587_700_02e-10;
 /// 1.5·2⁵²: adding it rounds to the nearest integer and leaves that integer in the low bits.

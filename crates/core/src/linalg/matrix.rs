@@ -1,16 +1,26 @@
 //! A dense row-major matrix of f64: the shape data travel in.
 
+use std::borrow::Borrow;
+
 use rayon::prelude::*;
 
 use super::{axpy, dot, gemm, gemm_nt, numbers::Numbers, zeros};
-use crate::Error;
+use crate::{Error, tuning::tuning};
 
-/// Rows that are summed in one go, and columns of a product that one task fills.
-const RUN: usize = 512;
-const PANEL: usize = 96;
-const TALL: usize = 256;
+tuning! { "matrix"
+    /// Rows that one task sums. The number fixes the order of sums, whatever the number of threads.
+    rows_per_sum: usize = 512;
+    /// Least number of rows of a product self · selfᵀ or selfᵀ · self that one task fills.
+    rows_of_square_per_task: usize = 96;
+    /// Rows of a product with few columns that one task fills.
+    rows_per_task: usize = 256;
+    /// Least number of inner products that one task computes.
+    products_per_task: usize = 64;
+    /// Tasks of selfᵀ diag(w) self, at most: each reads all columns up to its own, so that few are better.
+    tasks_of_weighted_square: usize = 4;
+}
 
-/// Dense, row-major, `rows × cols`.
+/// A dense matrix of `rows` × `cols` numbers, row after row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     rows: usize,
@@ -19,12 +29,12 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// All zeros.
+    /// A matrix in which every number is zero.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: zeros(rows * cols).into() }
     }
 
-    /// From row-major numbers.
+    /// A matrix from row-major numbers, of which there must be as many as entries.
     pub fn new(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self, Error> {
         if data.len() != rows * cols {
             return Err(Error::shape("matrix", format!("{rows} × {cols} = {} numbers", rows * cols), data.len()));
@@ -32,7 +42,7 @@ impl Matrix {
         Ok(Self { rows, cols, data: data.into() })
     }
 
-    /// The same for a length that is known to be right.
+    /// A matrix from row-major numbers, of which the caller has counted as many as entries.
     pub(crate) fn from_parts(rows: usize, cols: usize, data: Vec<f64>) -> Self {
         debug_assert_eq!(data.len(), rows * cols);
         Self { rows, cols, data: data.into() }
@@ -43,22 +53,22 @@ impl Matrix {
         self.data.into_vec()
     }
 
-    /// Number of rows.
+    /// Number of rows of the matrix.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Number of columns of the matrix.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Row `i`.
+    /// The numbers of row `i`.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
-    /// Row `i`, mutable.
+    /// The numbers of row `i`, to be changed.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.data[i * self.cols..(i + 1) * self.cols]
     }
@@ -73,23 +83,29 @@ impl Matrix {
         &mut self.data
     }
 
-    /// The same matrix with its numbers in a file that is mapped.
+    /// The same matrix, whose clones read the same numbers: they are copied where one of them is written to.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { data: self.data.shared(), ..self }
+    }
+
+    /// The same matrix with its numbers in a mapped file.
     pub fn to_file(&self) -> Result<Self, Error> {
         let data = self.data.to_file().map_err(|e| Error::file(&std::env::temp_dir(), e))?;
         Ok(Self { rows: self.rows, cols: self.cols, data })
     }
 
-    /// Bytes in memory.
+    /// Bytes of its numbers in memory.
     pub fn resident(&self) -> u64 {
         self.data.resident()
     }
 
-    /// self · w.
+    /// The product self · w.
     pub fn times(&self, w: &[f64]) -> Vec<f64> {
-        (0..self.rows).into_par_iter().with_min_len(64).map(|i| dot(self.row(i), w)).collect()
+        (0..self.rows).into_par_iter().with_min_len(TUNING.products_per_task).map(|i| dot(self.row(i), w)).collect()
     }
 
-    /// selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
+    /// The product selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
         let part = |(rows, v): (&[f64], &[f64])| {
             let mut out = vec![0.0; self.cols];
@@ -98,7 +114,7 @@ impl Matrix {
             }
             out
         };
-        let runs = self.data.par_chunks(RUN * self.cols.max(1)).zip(v.par_chunks(RUN));
+        let runs = self.data.par_chunks(TUNING.rows_per_sum * self.cols.max(1)).zip(v.par_chunks(TUNING.rows_per_sum));
         let parts: Vec<Vec<f64>> = runs.map(part).collect();
         let mut parts = parts.into_iter();
         let mut out = parts.next().unwrap_or_else(|| vec![0.0; self.cols]);
@@ -111,26 +127,29 @@ impl Matrix {
     pub fn times_transposed(&self, r: &Self) -> Self {
         let (cols, depth, width) = (r.rows, r.cols, self.cols);
         let mut out = Self::zeros(self.rows, cols);
-        let rows = out.data.par_chunks_mut(TALL * cols.max(1)).zip(self.data.par_chunks(TALL * width.max(1)));
+        let rows = out
+            .data
+            .par_chunks_mut(TUNING.rows_per_task * cols.max(1))
+            .zip(self.data.par_chunks(TUNING.rows_per_task * width.max(1)));
         rows.for_each(|(out, own)| {
             gemm((out.len() / cols, depth, cols), (own, width, 1), (&r.data, 1, depth), (out, cols));
         });
         out
     }
 
-    /// self selfᵀ, the lower triangle.
+    /// The lower triangle of self selfᵀ.
     #[must_use]
     pub fn outer(&self) -> Self {
         let (n, depth) = (self.rows, self.cols);
         let mut out = Self::zeros(n, n);
-        out.data.par_chunks_mut(PANEL * n.max(1)).enumerate().for_each(|(b, out)| {
-            let (first, count) = (b * PANEL, out.len() / n);
+        out.data.par_chunks_mut(TUNING.rows_of_square_per_task * n.max(1)).enumerate().for_each(|(b, out)| {
+            let (first, count) = (b * TUNING.rows_of_square_per_task, out.len() / n);
             gemm_nt(count, first + count, depth, &self.data[first * depth..], &self.data, out, n);
         });
         out
     }
 
-    /// selfᵀ diag(w) self, the lower triangle.
+    /// The lower triangle of selfᵀ diag(w) self.
     #[must_use]
     pub fn weighted_gram(&self, w: &[f64]) -> Self {
         let mut out = Self::zeros(self.cols, self.cols);
@@ -138,15 +157,14 @@ impl Matrix {
         out
     }
 
-    /// out += selfᵀ diag(w) self on the lower triangle.
+    /// Adds selfᵀ diag(w) self to the lower triangle of `out`.
     pub fn add_weighted_gram(&self, w: &[f64], out: &mut Self) {
         let cols = self.cols;
-        // Every task reads all columns up to its own: the fewer tasks the better.
-        let panel = PANEL.max(cols / 4);
+        let panel = TUNING.rows_of_square_per_task.max(cols / TUNING.tasks_of_weighted_square);
         out.data.par_chunks_mut(panel * cols.max(1)).enumerate().for_each(|(b, out)| {
             let (first, width) = (b * panel, out.len() / cols);
-            let mut left = vec![0.0; RUN.min(self.rows) * width];
-            for (start, w) in w.chunks(RUN).enumerate().map(|(k, w)| (k * RUN, w)) {
+            let mut left = vec![0.0; TUNING.rows_per_sum.min(self.rows) * width];
+            for (start, w) in w.chunks(TUNING.rows_per_sum).enumerate().map(|(k, w)| (k * TUNING.rows_per_sum, w)) {
                 for (k, (left, w)) in left.chunks_exact_mut(width).zip(w).enumerate() {
                     let own = &self.row(start + k)[first..first + width];
                     left.iter_mut().zip(own).for_each(|(l, x)| *l = w * x);
@@ -157,7 +175,7 @@ impl Matrix {
         });
     }
 
-    /// selfᵀ.
+    /// The transpose of the matrix.
     #[must_use]
     pub fn transposed(&self) -> Self {
         let mut out = Self::zeros(self.cols, self.rows);
@@ -169,7 +187,7 @@ impl Matrix {
         out
     }
 
-    /// diag(s) · self.
+    /// The rows times one number each, diag(s) · self.
     #[must_use]
     pub fn scale_rows(&self, s: &[f64]) -> Self {
         let mut out = self.clone();
@@ -177,7 +195,14 @@ impl Matrix {
         out
     }
 
-    /// Column `j`, copied.
+    /// ‖column‖² of every column.
+    pub(crate) fn column_squares(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.cols];
+        (0..self.rows).for_each(|i| out.iter_mut().zip(self.row(i)).for_each(|(o, x)| *o += x * x));
+        out
+    }
+
+    /// A copy of column `j`.
     pub fn column(&self, j: usize) -> Vec<f64> {
         (0..self.rows).map(|i| self.data[i * self.cols + j]).collect()
     }
@@ -202,6 +227,21 @@ impl Matrix {
         }
         Self { rows: self.rows, cols: index.len(), data: data.into() }
     }
+}
+
+/// The columns of some matrices with the same number of rows, side by side in one matrix.
+pub(crate) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
+    let (n, cols) =
+        (blocks.first().map_or(0, |b| b.borrow().rows()), blocks.iter().map(|b| b.borrow().cols()).sum::<usize>());
+    let mut out = Matrix::zeros(n, cols);
+    out.data_mut().par_chunks_mut(cols.max(1)).enumerate().for_each(|(i, row)| {
+        let mut at = 0;
+        for b in blocks.iter().map(Borrow::borrow) {
+            row[at..at + b.cols()].copy_from_slice(b.row(i));
+            at += b.cols();
+        }
+    });
+    out
 }
 
 impl std::ops::Index<(usize, usize)> for Matrix {

@@ -3,15 +3,17 @@
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
+/// Partial sums of a product. It fixes the order of every sum, and is the length of an array: not to be tuned at run time.
 const LANES: usize = 16;
-/// Below this length a call into another variant costs more than it saves.
+/// Below this length a call into another variant costs more than it saves. The check stands in every inner loop: a constant, for the compiler
+/// to see it.
 const SHORT: usize = 32;
 
 /// Work that pays when registers are wide. `run`, and what it calls in its loops, must be inlined for that.
 pub trait Wide {
-    /// What comes out.
+    /// The result of the work.
     type Out;
-    /// Does it.
+    /// Does the work and returns its result.
     fn run(self) -> Self::Out;
 }
 
@@ -118,19 +120,19 @@ fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     if a.len() < SHORT { lanes(a, b, term) } else { wide(Sum(a, b, term)) }
 }
 
-/// ⟨a, b⟩ over the shorter length.
+/// The inner product of a and b over the shorter length.
 #[inline]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum(a, b, |x, z| x * z)
 }
 
-/// ‖a − b‖².
+/// The squared Euclidean distance of a and b.
 #[inline]
 pub fn sq_distance(a: &[f64], b: &[f64]) -> f64 {
     sum(a, b, |x, z| (x - z) * (x - z))
 }
 
-/// ‖a − b‖₁.
+/// The ℓ1 distance of a and b.
 #[inline]
 pub fn l1_distance(a: &[f64], b: &[f64]) -> f64 {
     sum(a, b, |x, z| (x - z).abs())
@@ -141,24 +143,24 @@ pub fn dots(a: &[f64], rows: &[f64], out: &mut [f64]) {
     wide(Sums(a, rows, out, |x, z| x * z));
 }
 
-/// The same with [`sq_distance`].
+/// `out[i]` = ‖a − row i‖², the same bits as from [`sq_distance`], for rows of the length of `a`.
 pub fn sq_distances(a: &[f64], rows: &[f64], out: &mut [f64]) {
     wide(Sums(a, rows, out, |x, z| (x - z) * (x - z)));
 }
 
-/// The same with [`l1_distance`].
+/// `out[i]` = ‖a − row i‖₁, the same bits as from [`l1_distance`], for rows of the length of `a`.
 pub fn l1_distances(a: &[f64], rows: &[f64], out: &mut [f64]) {
     wide(Sums(a, rows, out, |x: f64, z: f64| (x - z).abs()));
 }
 
-/// y ← y + w x.
+/// Adds w x to the vector y.
 #[inline]
 pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
     let work = Add(w, x, y);
     if work.2.len() < SHORT { work.run() } else { wide(work) }
 }
 
-/// y ← y + w_1 x_1 + … + w_4 x_4, the same bits as from [`axpy`] with one after the other, for x as long as y.
+/// Adds to y the sum w_1 x_1 + … + w_4 x_4, the same bits as from [`axpy`] with one after the other, for x as long as y.
 #[inline]
 pub fn axpy_four(w: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
     wide(AddFour(w, x, y));

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::memberships::place;
 use crate::{Error, Result, Told, linalg::Matrix};
 
-/// How rows are placed.
+/// The way in which rows are placed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Placement {
     /// Functions are squared distances to the centres of regions, up to a number common to all: memberships ∝ exp(−τ d²), or the
     /// nearest region alone where there is no τ.
     Clusters {
-        /// τ.
+        /// The sharpness τ of memberships.
         tau: Option<f64>,
     },
     /// η_m ∝ exp(z_m) over the kernels.
@@ -21,19 +21,19 @@ pub enum Placement {
     Sigmoid,
     /// A column of the table says the region.
     Column {
-        /// Its name.
+        /// The name of the column.
         column: String,
-        /// Its value in each region.
+        /// The column's value in each region.
         values: Vec<f64>,
     },
     /// Memberships come with the rows.
     Given,
 }
 
-/// What says where a row lies and how the parts of a decision function are weighed there.
+/// The rule that says where a row lies and how the parts of a decision function are weighed there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gating {
-    /// How rows are placed.
+    /// The way in which rows are placed.
     pub placement: Placement,
     /// Number of regions (of kernels, where every kernel has its own gate).
     pub regions: usize,
@@ -42,7 +42,7 @@ pub struct Gating {
 }
 
 impl Gating {
-    /// Kernel functions it evaluates on a row.
+    /// Number of kernel functions that it evaluates on a row.
     pub fn functions(&self) -> usize {
         match self.placement {
             Placement::Clusters { .. } | Placement::Softmax | Placement::Sigmoid => self.regions,
@@ -50,7 +50,7 @@ impl Gating {
         }
     }
 
-    /// Parts of a decision function.
+    /// Number of parts of a decision function.
     pub fn parts(&self) -> usize {
         self.weights.as_ref().and_then(|w| w.first()).map_or(self.regions, Vec::len)
     }
@@ -113,7 +113,7 @@ impl Gating {
     }
 }
 
-/// Σ_j c_j(x) w_jm for every row and m.
+/// The weights Σ_j c_j(x) w_jm for every row x and kernel m.
 pub(crate) fn weigh(memberships: &Matrix, weights: &[Vec<f64>]) -> Matrix {
     let parts = weights.first().map_or(0, Vec::len);
     let mut out = Matrix::zeros(memberships.rows(), parts);
@@ -125,7 +125,7 @@ pub(crate) fn weigh(memberships: &Matrix, weights: &[Vec<f64>]) -> Matrix {
     out
 }
 
-/// exp(z − max z) over its sum.
+/// Writes exp(z − max z) over its sum.
 pub(crate) fn softmax(z: &[f64], out: &mut [f64]) {
     let largest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     out.iter_mut().zip(z).for_each(|(o, z)| *o = (z - largest).exp());
@@ -133,7 +133,7 @@ pub(crate) fn softmax(z: &[f64], out: &mut [f64]) {
     out.iter_mut().for_each(|o| *o /= total);
 }
 
-/// 1/(1 + exp(−z)).
+/// The logistic function 1/(1 + exp(−z)).
 pub(crate) fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }

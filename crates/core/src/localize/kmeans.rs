@@ -12,15 +12,18 @@ use crate::{
     linalg::{Matrix, axpy},
 };
 
-/// Passes over the data at most; labels settle long before.
+/// Largest number of passes over the data: labels settle long before. A limit, not a number to tune.
 const MAX_PASSES: usize = 200;
+
+/// Errors that differ by less than this share of Σ k(x_i, x_i) are rounding: of two such starts the first wins.
+const EQUAL: f64 = 1e-12;
 
 /// A partition of the training rows, with what placing a row needs besides kernel values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clusters {
-    /// Cluster of each row.
+    /// The cluster of each row.
     pub labels: Vec<usize>,
-    /// Rows in each cluster.
+    /// Number of rows in each cluster.
     pub sizes: Vec<usize>,
     /// 1/|S|² Σ_{i,j∈S} k(x_i, x_j): squared norm of each centre.
     pub centre_norms: Vec<f64>,
@@ -49,12 +52,12 @@ impl Clusters {
         Self { labels, sizes, centre_norms: norms }
     }
 
-    /// Number of clusters.
+    /// Number of clusters in the partition.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Never true.
+    /// Never true: there is always a cluster.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
@@ -103,7 +106,7 @@ pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Res
     let mut best: Option<(f64, Vec<usize>)> = None;
     for _ in 0..if clusters == 1 { 1 } else { starts.max(1) } {
         let (error, labels) = lloyd(k, &diagonal, plus_plus(k, &diagonal, clusters, &mut rng), clusters);
-        if best.as_ref().is_none_or(|(lowest, _)| error < lowest - 1e-12 * scale) {
+        if best.as_ref().is_none_or(|(lowest, _)| error < lowest - EQUAL * scale) {
             best = Some((error, labels));
         }
     }

@@ -15,7 +15,7 @@ pub fn memberships(distances: &Matrix, tau: Option<f64>) -> Matrix {
     out
 }
 
-/// The same for one row.
+/// Memberships of one row.
 pub(super) fn place(distances: &[f64], tau: Option<f64>, out: &mut [f64]) {
     let closest = nearest(distances);
     let Some(tau) = tau else {
@@ -28,7 +28,7 @@ pub(super) fn place(distances: &[f64], tau: Option<f64>, out: &mut [f64]) {
     out.iter_mut().for_each(|o| *o /= total);
 }
 
-/// AE(τ).
+/// The average evenness AE(τ).
 pub fn evenness(distances: &Matrix, tau: f64) -> f64 {
     mean_over_rows(distances, |d, least| (-tau * (d - least)).exp())
 }
@@ -48,6 +48,11 @@ fn mean_over_rows(distances: &Matrix, term: impl Fn(f64, f64) -> f64) -> f64 {
     total / distances.data().len() as f64
 }
 
+/// Halvings of a bisection: more than it takes to reach two neighbouring numbers.
+const HALVINGS: usize = 200;
+/// Largest τ that is tried: not far from the largest number there is.
+const LARGEST: f64 = 1e300;
+
 /// The τ with AE(τ) = target, by bisection; `None` means the middle of what can be reached.
 pub fn sharpness(distances: &Matrix, target: Option<f64>) -> Result<f64> {
     let (low, high) = evenness_range(distances);
@@ -65,11 +70,11 @@ pub fn sharpness(distances: &Matrix, target: Option<f64>) -> Result<f64> {
     let (mut left, mut right) = (0.0, 1.0);
     while evenness(distances, right) > target {
         right *= 2.0;
-        if right > 1e300 {
+        if right > LARGEST {
             return Err(Error::param("evenness", format!("further above {low:.4}, the limit"), target));
         }
     }
-    for _ in 0..200 {
+    for _ in 0..HALVINGS {
         let middle = 0.5 * (left + right);
         if evenness(distances, middle) > target { left = middle } else { right = middle }
     }

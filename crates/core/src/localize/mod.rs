@@ -22,4 +22,4 @@ pub(crate) use gating::{sigmoid, softmax, weigh};
 pub use grams::LocalizedGramSet;
 pub(crate) use kmeans::drawn_clusters;
 pub use kmeans::{Clusters, kernel_kmeans};
-pub use memberships::{evenness, evenness_range, memberships, sharpness};
+pub use memberships::{evenness, memberships, sharpness};

@@ -10,7 +10,7 @@ pub struct EpsilonInsensitive {
 }
 
 impl EpsilonInsensitive {
-    /// ε ≥ 0.
+    /// Makes the loss with a tube of half-width ε ≥ 0.
     pub fn new(epsilon: f64) -> Result<Self> {
         if epsilon.is_finite() && epsilon >= 0.0 {
             return Ok(Self { epsilon });

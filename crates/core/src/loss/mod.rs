@@ -4,6 +4,8 @@
 //! Σ c_i ℓ(y_i, f_i) + ½ aᵀKa is A(a) − ½ aᵀKa with A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i), subject to Σ a_i = 0 (because of b) and
 //! a_i in c_i · `dual_interval`.
 
+use serde::{Deserialize, Serialize};
+
 mod epsilon_insensitive;
 mod hinge;
 mod logistic;
@@ -20,12 +22,66 @@ pub(crate) use smooth::increasing_root;
 pub use squared::Squared;
 pub use squared_hinge::SquaredHinge;
 
+/// The losses that users can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossName {
+    /// max(0, 1 − y f)
+    Hinge,
+    /// ½ max(0, 1 − y f)²
+    SquaredHinge,
+    /// log(1 + exp(−y f))
+    Logistic,
+    /// max(0, |f − y| − ε)
+    EpsilonInsensitive,
+    /// ½ (f − y)²
+    Squared,
+}
+
+impl LossName {
+    /// Every loss, in the order in which messages list them.
+    pub const ALL: [Self; 5] =
+        [Self::Hinge, Self::SquaredHinge, Self::Logistic, Self::EpsilonInsensitive, Self::Squared];
+
+    /// What users type, in the order of [`LossName::ALL`].
+    pub const NAMES: [&'static str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut k = 0;
+        while k < names.len() {
+            names[k] = Self::ALL[k].as_str();
+            k += 1;
+        }
+        names
+    };
+
+    /// The word that users type for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hinge => "hinge",
+            Self::SquaredHinge => "squared_hinge",
+            Self::Logistic => "logistic",
+            Self::EpsilonInsensitive => "epsilon_insensitive",
+            Self::Squared => "squared",
+        }
+    }
+
+    /// Can it be paid for a class, y = ±1?
+    pub fn suits_classes(self) -> bool {
+        self != Self::EpsilonInsensitive
+    }
+
+    /// Can it be paid for a value?
+    pub fn suits_values(self) -> bool {
+        matches!(self, Self::EpsilonInsensitive | Self::Squared)
+    }
+}
+
 /// A convex loss ℓ(y, f) of a target and a decision value.
 pub trait Loss: Sync {
-    /// What users type.
+    /// The word that users type for it.
     fn name(&self) -> &'static str;
 
-    /// ℓ(y, f).
+    /// The loss ℓ(y, f) of one sample.
     fn value(&self, y: f64, f: f64) -> f64;
 
     /// ℓ*(y, u) = sup_f u f − ℓ(y, f); infinite outside the domain.

@@ -37,7 +37,7 @@ pub(super) fn solve(
     stop: Stop,
 ) -> Result<Solution> {
     let mut tolerance = ROUGH;
-    let mut rough = kernel.thinned(tolerance);
+    let mut rough = kernel.truncated(tolerance);
     let size = rough.diagonal().iter().sum::<f64>() / task.y.len() as f64;
     let mut state = State::new(task, kink, size).approach(&rough, start);
     let mut best: Option<Solution> = None;
@@ -53,7 +53,7 @@ pub(super) fn solve(
             let mut solution = Solution::new(task, a.clone(), kernel.times(&a));
             let done = stop.reached(&solution);
             if best.as_ref().is_none_or(|b| solution.gap() < b.gap()) {
-                solution.give = Some(state.give());
+                solution.dual_response = Some(state.dual_response());
                 best = Some(solution);
             }
             if done {
@@ -68,7 +68,7 @@ pub(super) fn solve(
         last = gap;
         if slow == PATIENCE && tolerance > EXACT {
             (tolerance, slow) = ((1e-2 * tolerance).max(EXACT), 0);
-            rough = kernel.thinned(tolerance);
+            rough = kernel.truncated(tolerance);
         }
         if !state.step(&rough, task, &a, &f)? && tolerance <= EXACT {
             break;
@@ -193,7 +193,7 @@ impl State {
     }
 
     /// e: how multipliers follow decision values.
-    pub fn give(&self) -> Vec<f64> {
+    pub fn dual_response(&self) -> Vec<f64> {
         let mut weight = vec![0.0; self.samples];
         self.variables.iter().for_each(|k| weight[k.sample] += 1.0 / k.stiffness(self.softest));
         weight
@@ -227,7 +227,7 @@ impl State {
 
     /// One predictor–corrector step; false where no progress can be made any more.
     fn step(&mut self, kernel: &Combined, task: &Task<'_>, a: &[f64], f: &[f64]) -> Result<bool> {
-        let weight = self.give();
+        let weight = self.dual_response();
         if !weight.iter().all(|w| w.is_finite()) {
             return Ok(false);
         }

@@ -27,11 +27,11 @@ pub fn xi_alpha(kernel: &Combined, task: &Task<'_>, solution: &Solution, rho: f6
 
 /// R² = max over i, j of K_ii − K_ij.
 fn widest(kernel: &Combined) -> f64 {
-    let kernel = &*kernel.thinned(EXACT);
+    let kernel = &*kernel.truncated(EXACT);
     let spread = |own: f64, row: &mut dyn Iterator<Item = f64>| own - row.fold(f64::INFINITY, f64::min);
     let of = |i: usize| match kernel {
         Combined::Dense(k) => spread(k.row(i)[i], &mut k.row(i).iter().copied()),
-        Combined::Near(k) => {
+        Combined::Single(k) => {
             let entry = |x: &f32| f64::from(*x);
             spread(entry(&k.rows().row(i)[i]), &mut k.rows().row(i).iter().map(entry))
         }

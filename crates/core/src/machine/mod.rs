@@ -6,6 +6,7 @@
 
 pub(crate) mod interior;
 mod kernel;
+mod kernel_rows;
 mod leave_one_out;
 mod newton;
 mod ridge;
@@ -21,8 +22,9 @@ use system::System;
 
 use crate::{
     Result,
+    gram::Forms,
     linalg::{Matrix, dot},
-    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
+    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, LossName, Squared, SquaredHinge},
 };
 
 /// What is fitted: targets, prices and a loss.
@@ -52,7 +54,7 @@ impl Task<'_> {
 }
 
 /// A dual feasible point with everything that follows from it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Solution {
     /// Signed multipliers.
     pub a: Vec<f64>,
@@ -66,8 +68,10 @@ pub struct Solution {
     pub dual: f64,
     /// A(a).
     pub dual_sum: f64,
-    /// What [`Machine::give`] asks for, where the way to the solution has found it.
-    pub give: Option<Vec<f64>>,
+    /// What [`Machine::dual_response`] asks for, where the way to the solution has found it.
+    pub dual_response: Option<Vec<f64>>,
+    /// aᵀ K_t a of terms, where the last product with K brought them.
+    pub forms: Forms,
 }
 
 impl Solution {
@@ -77,7 +81,7 @@ impl Solution {
         let half = 0.5 * dot(&a, &f);
         let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
         let primal = task.loss.total(task.y, &f, bias, task.cost) + half;
-        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, give: None }
+        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None, forms: Forms::default() }
     }
 
     /// primal − dual.
@@ -127,7 +131,7 @@ pub trait Machine: Sync {
 
     /// w_i = −da_i/df_i at a solution: how multipliers follow decision values. Infinite where a kink of the loss lets them move freely, 0
     /// where they are held.
-    fn give(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64>;
+    fn dual_response(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64>;
 }
 
 /// Second derivatives of the optimal value by the kernel: v_jᵀ P v_k for the columns v, where −P v is how the multipliers at `solution`
@@ -135,16 +139,16 @@ pub trait Machine: Sync {
 /// `None` where more than `limit` multipliers move.
 pub fn curvature(
     kernel: &Combined,
-    give: &[f64],
+    dual_response: &[f64],
     intercept: bool,
     columns: &Matrix,
     limit: usize,
 ) -> Result<Option<Matrix>> {
-    let kernel = &*kernel.thinned(MODEL);
+    let kernel = &*kernel.truncated(MODEL);
     let diagonal = kernel.diagonal();
     let size = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
     // Free multipliers get a weight that is as good as infinite.
-    let weight: Vec<f64> = give.iter().map(|w| w.min(FREE / size.max(f64::MIN_POSITIVE))).collect();
+    let weight: Vec<f64> = dual_response.iter().map(|w| w.min(FREE / size.max(f64::MIN_POSITIVE))).collect();
     let moving = weight.iter().filter(|w| **w > 0.0).count();
     let size = if let Combined::Factor(f) = kernel { moving.min(f.cols()) } else { moving };
     if size > limit {
@@ -174,6 +178,28 @@ pub enum Fitting {
 }
 
 impl Fitting {
+    /// The loss of that name; the number is the half-width of the tube, which only `epsilon_insensitive` reads.
+    pub fn new(name: LossName, epsilon: f64) -> Result<Self> {
+        Ok(match name {
+            LossName::Hinge => Self::Hinge(Hinge),
+            LossName::SquaredHinge => Self::SquaredHinge(SquaredHinge),
+            LossName::Logistic => Self::Logistic(Logistic),
+            LossName::EpsilonInsensitive => Self::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?),
+            LossName::Squared => Self::Squared(Squared),
+        })
+    }
+
+    /// The name of the loss.
+    pub fn name(&self) -> LossName {
+        match self {
+            Self::Hinge(_) => LossName::Hinge,
+            Self::SquaredHinge(_) => LossName::SquaredHinge,
+            Self::Logistic(_) => LossName::Logistic,
+            Self::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
+            Self::Squared(_) => LossName::Squared,
+        }
+    }
+
     /// The loss.
     pub fn loss(&self) -> &dyn Loss {
         match self {

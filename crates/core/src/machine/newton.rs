@@ -60,7 +60,7 @@ impl<L: SmoothLoss> Machine for Newton<L> {
         Ok(best)
     }
 
-    fn give(&self, task: &Task<'_>, s: &Solution) -> Vec<f64> {
+    fn dual_response(&self, task: &Task<'_>, s: &Solution) -> Vec<f64> {
         (0..s.f.len()).map(|i| task.cost[i] * self.loss.curvature(task.y[i], s.f[i] + s.bias)).collect()
     }
 }

@@ -25,7 +25,7 @@ impl Machine for Ridge {
         Ok(Solution::new(task, a, f))
     }
 
-    fn give(&self, task: &Task<'_>, _: &Solution) -> Vec<f64> {
+    fn dual_response(&self, task: &Task<'_>, _: &Solution) -> Vec<f64> {
         task.cost.to_vec()
     }
 }

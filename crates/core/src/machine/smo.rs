@@ -13,7 +13,7 @@ use std::{borrow::Cow, ops::Range};
 
 use super::{
     Combined, Machine, Solution, Stop, Task, interior,
-    kernel::{DenseRows, FactorRows, Rows},
+    kernel_rows::{DenseRows, FactorRows, Rows},
 };
 use crate::{
     Result,
@@ -81,9 +81,9 @@ impl Machine for Smo {
         let (n, endless) = (task.y.len(), Patience::endless(task.y.len()));
         match kernel {
             Combined::Bases(_) if self.solves_in_bases(n) => interior::solve(kernel, task, self.kink, start, stop),
-            Combined::Bases(_) => self.solve(&kernel.thinned(EXACT), task, start, stop),
+            Combined::Bases(_) => self.solve(&kernel.truncated(EXACT), task, start, stop),
             Combined::Dense(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop, endless).0),
-            Combined::Near(k) => {
+            Combined::Single(k) => {
                 let near = DenseRows(Cow::Borrowed(k.rows()));
                 let (solution, done) = self.run(kernel, near, task, start, stop, Patience::near(n));
                 if done {
@@ -95,9 +95,9 @@ impl Machine for Smo {
         }
     }
 
-    fn give(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64> {
-        if let Some(give) = &solution.give {
-            return give.clone();
+    fn dual_response(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64> {
+        if let Some(dual_response) = &solution.dual_response {
+            return dual_response.clone();
         }
         let free = |(a, c): (&f64, &f64)| a.abs() > 1e-9 * c && a.abs() < (1.0 - 1e-9) * c;
         solution.a.iter().zip(task.cost).map(|pair| if free(pair) { f64::INFINITY } else { 0.0 }).collect()
@@ -118,7 +118,7 @@ impl Smo {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
         // Near entries will do: what counts is computed exactly at the end.
-        let f = if start.is_some() { kernel.nearly_times(&a) } else { vec![0.0; n] };
+        let f = if start.is_some() { kernel.times_single(&a) } else { vec![0.0; n] };
         let mut state = State::new(task, kernel.diagonal(), a, &f, self.kink);
         let spread =
             |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
@@ -133,7 +133,8 @@ impl Smo {
             let exhausted = tolerance <= (1e-14 * scale).max(state.noise()) || patience.steps == 0;
             if done || exhausted {
                 // Many small updates have drifted: certify with fresh decision values.
-                solution = Solution::new(task, solution.a, kernel.times(&state.a));
+                let (f, forms) = kernel.times_with_forms(&state.a);
+                solution = Solution { forms, ..Solution::new(task, solution.a, f) };
                 done = stop.reached(&solution);
                 state.gradient = solution.f.iter().zip(task.y).map(|(f, y)| f - y).collect();
                 patience.corrections -= 1;

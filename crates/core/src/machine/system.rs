@@ -40,7 +40,7 @@ const REFINEMENTS: usize = 10;
 fn inner(kernel: &Combined, weight: &[f64], rows: &[usize], root: &[f64]) -> Result<(Matrix, bool)> {
     let m = rows.len();
     Ok(match kernel {
-        Combined::Dense(_) | Combined::Near(_) => {
+        Combined::Dense(_) | Combined::Single(_) => {
             let mut inner = Matrix::zeros(m, m);
             inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
                 // The factorisation reads the lower triangle only.

@@ -16,7 +16,8 @@ use crate::{
     trace::Observer,
 };
 
-/// Added to the diagonal of the correlations, so that kernels that are multiples of each other can be told apart.
+/// Number added to the unit diagonal of the correlations, so that kernels that are multiples of each other can be told apart; a million
+/// times the rounding of a correlation.
 const RIDGE: f64 = 1e-10;
 
 /// The methods `align` and, jointly over all kernels, `alignf`; neither has parameters.
@@ -39,7 +40,7 @@ impl Method for Align {
     }
 }
 
-/// `None` where no kernel is aligned with the target at all.
+/// The weights that alignments give; `None` where no kernel is aligned with the target at all.
 fn weights(problem: &Problem<'_>, jointly: bool) -> Result<Option<Vec<f64>>> {
     let (grams, m) = (problem.grams, problem.grams.n_terms());
     let mut aligned = vec![0.0; m];
@@ -94,7 +95,7 @@ fn correlations(products: &Matrix, norms: &[f64], useful: &[usize]) -> Matrix {
     out
 }
 
-/// argmin over v ≥ 0 of vᵀ A v − 2 ⟨v, b⟩ for positive definite A with a unit diagonal: the active set method for non-negative least
+/// Finds argmin over v ≥ 0 of vᵀ A v − 2 ⟨v, b⟩ for positive definite A with a unit diagonal: the active set method for non-negative least
 /// squares. A coordinate enters where the slope b − A v is largest; where a step would leave the orthant, it stops at the border and
 /// the coordinate that is first there leaves.
 pub fn non_negative(a: &Matrix, b: &[f64]) -> Result<Vec<f64>> {

@@ -39,7 +39,7 @@ pub(super) fn fit(
             for m in 0..prepared.grams.n_terms() {
                 let scaled: Vec<f64> = part.dual.iter().zip(gated.gates.column(m)).map(|(a, g)| a * g).collect();
                 let mut own = Expansion::default();
-                own.add(m, 1.0, (&prepared.grams, m), &scaled, job.request.missing);
+                own.add(m, 1.0, (&prepared.grams, m), &scaled);
                 built.decisions.push(own);
             }
         }

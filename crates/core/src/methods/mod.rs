@@ -25,6 +25,11 @@ use crate::{Model, Result, outer::Memory, prepare::Job, request::MethodSpec, tra
 pub(crate) trait Method {
     /// Fits every machine of `job`. `memories`, one per weight vector, say where to start and keep where the fit ended.
     fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model>;
+
+    /// What is wrong with stored weights, for a method that fixes them without a set Θ.
+    fn wrong_weights(&self, _theta: &[f64]) -> Option<String> {
+        None
+    }
 }
 
 impl MethodSpec {

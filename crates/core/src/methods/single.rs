@@ -3,37 +3,29 @@
 //! Chooses  t = argmax over kernels of the mean over folds of score(machine on K_t, fitted without the fold; the fold's rows),
 //! accuracy or −RMSE, ties to the first; then solves  min over f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ ‖f‖²  for K_t on all rows.
 //! In: terms K_1..K_M, samples, folds.   Out: θ = e_t, a, b and the machine's certified gap.   Page docs/methods/single.md.
-//!
-//! A fold standardises and normalises by its own training rows, so nothing of its test rows is seen; kernels themselves (with automatic
-//! widths, which depend on features only) are those of all training rows, so that all folds score the same list.
 
 use rayon::prelude::*;
 
 use super::Method;
 use crate::{
     Error, Model, Result,
-    data::{self, Target, split},
-    gram::{BuildOptions, GramSet, GramSource, Groups, Stack},
-    kernels::KernelSpec,
+    data::Target,
+    gram::{GramSource, Groups},
     linalg::Matrix,
     machine::Fitting,
-    model::{Fit, Input, Predictor},
+    model::{Fit, Predictor},
     outer::{Memory, Part, Problem, fixed},
-    prepare::{Job, MachineTask, Samples},
+    prepare::{InnerFold, Job, MachineTask, Prepared, Samples},
     request::{Single, TrainSpec},
     trace::{Observer, Silent, Status},
 };
 
+/// Number of kernels that are scored between two questions to the observer.
+const AT_ONCE: usize = 16;
+
 impl Method for Single {
     fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
-        let prepared = job.prepared;
-        let rows = match (&prepared.table, &prepared.input) {
-            (Some(x), Input::Table { kernels, .. }) => Rows::Table(x, kernels),
-            _ => Rows::Ready(&prepared.grams),
-        };
-        let options = prepared.options_left(job.request);
-        let folds = (self.folds, self.seed);
-        let (theta, stopped) = choose(&rows, &prepared.samples, job.request, &options, folds, observer)?;
+        let (theta, stopped) = choose(job, (self.folds, self.seed), observer)?;
         let mut fits = job.global_fits(memories, observer, &mut |problem, memory, observer| {
             fixed(problem, theta.clone(), memory, observer)
         })?;
@@ -43,49 +35,30 @@ impl Method for Single {
         }
         job.global_model(&fits)
     }
-}
 
-/// What folds are cut from.
-enum Rows<'a> {
-    /// The training table (standardised or not: folds standardise anew) and its kernels.
-    Table(&'a data::Rows, &'a [KernelSpec]),
-    /// Ready-made terms. Scaled or centred by all rows, they give a fold the same kernel as the raw ones once it has scaled or centred
-    /// them by its own.
-    Ready(&'a GramSet),
+    fn wrong_weights(&self, theta: &[f64]) -> Option<String> {
+        let one = theta.iter().filter(|t| **t != 0.0).eq([&1.0]);
+        (!one).then(|| "the weights are not those of one kernel".into())
+    }
 }
-
-/// Kernels scored between two questions to the observer.
-const AT_ONCE: usize = 16;
 
 /// Weight 1 on the kernel that predicts best on rows it was not fitted to, one for all machines of the model. Where the observer ends the
 /// search, the best by the folds that were done (in the first fold, of the kernels that were tried), and a word about it.
 fn choose(
-    rows: &Rows<'_>,
-    samples: &Samples,
-    spec: &TrainSpec,
-    options: &BuildOptions,
+    job: &Job<'_>,
     (folds, seed): (usize, u64),
     observer: &mut dyn Observer,
 ) -> Result<(Vec<f64>, Option<String>)> {
-    if let Target::Classes { names, labels } = &samples.target
-        && let Some(rare) = (0..names.len()).find(|c| labels.iter().filter(|l| *l == c).count() < 2)
-    {
-        let problem = format!("class `{}` has a single row, which cannot be both learned and tested", names[rare]);
-        return Err(Error::data("target", problem, "cross-validation needs at least two rows of every class"));
-    }
-    let terms = match rows {
-        Rows::Table(_, kernels) => kernels.len(),
-        Rows::Ready(grams) => grams.n_terms(),
-    };
+    let terms = job.prepared.grams.n_terms();
+    let remedy = "cross-validation needs at least two rows of every class";
     let mut totals = vec![0.0; terms];
     let mut stopped = None;
-    'folds: for (k, (train, test)) in split::stratified_kfold(&samples.target, folds, seed)?.into_iter().enumerate() {
-        let learned: Vec<usize> = train.iter().map(|&i| samples.kept[i]).collect();
-        let fold = Fold::new(rows, samples, spec, options, train, test).map_err(|e| e.in_rows(&learned))?;
+    'folds: for (k, fold) in InnerFold::all(job.prepared, job.request, (folds, seed), remedy)?.enumerate() {
+        let contest = Contest::new(fold?, job.request)?;
         let mut scores: Vec<f64> = Vec::with_capacity(terms);
         while scores.len() < terms {
             let next = scores.len()..terms.min(scores.len() + AT_ONCE);
-            scores.extend(next.into_par_iter().map(|t| fold.score(t)).collect::<Result<Vec<_>>>()?);
+            scores.extend(next.into_par_iter().map(|t| contest.score(t)).collect::<Result<Vec<_>>>()?);
             if scores.len() < terms && observer.on_pause().is_break() {
                 if k == 0 {
                     totals = scores;
@@ -104,121 +77,74 @@ fn choose(
     Ok(((0..terms).map(|t| f64::from(t == best)).collect(), stopped))
 }
 
-struct Fold<'a> {
-    spec: &'a TrainSpec,
-    options: &'a BuildOptions,
-    kernels: Kernels<'a>,
+/// The kernels against each other on one fold.
+struct Contest<'a> {
+    request: &'a TrainSpec,
+    fold: InnerFold<'a>,
+    /// All terms at once where they are computed from a table, and where each kernel stands among them.
+    terms: Option<(Prepared, Vec<Option<usize>>)>,
     fitting: Fitting,
     tasks: Vec<MachineTask>,
-    /// What targets were divided by.
+    /// The number that targets were divided by.
     unit: f64,
     test: Samples,
 }
 
-enum Kernels<'a> {
-    /// Standardised rows and the terms that can be built on them: `place[t]` among `specs` and `grams`.
-    Table {
-        train: Box<data::Rows>,
-        test: Box<data::Rows>,
-        specs: Vec<KernelSpec>,
-        place: Vec<Option<usize>>,
-        grams: GramSet,
-    },
-    Ready {
-        grams: &'a GramSet,
-        train: Vec<usize>,
-        test: Vec<usize>,
-    },
-}
-
-impl<'a> Fold<'a> {
-    fn new(
-        rows: &Rows<'a>,
-        samples: &Samples,
-        spec: &'a TrainSpec,
-        options: &'a BuildOptions,
-        train: Vec<usize>,
-        test: Vec<usize>,
-    ) -> Result<Self> {
-        let (own, test_samples) = (samples.select(&train), samples.select(&test));
-        let kernels = match rows {
-            Rows::Ready(grams) => Kernels::Ready { grams, train, test },
-            Rows::Table(x, kernels) => {
-                let kernels: Vec<KernelSpec> = kernels.iter().map(|k| k.of_rows(&train)).collect();
-                let (mut train, mut test) = (x.select_rows(&train), x.select_rows(&test));
-                if spec.standardize {
-                    let standardizer = train.standardizer();
-                    train = train.with_numbers(standardizer.apply(train.numbers())?);
-                    test = test.with_numbers(standardizer.apply(test.numbers())?);
-                }
-                let (place, specs, grams) = build(&train, &kernels, options)?;
-                Kernels::Table { train: Box::new(train), test: Box::new(test), specs, place, grams }
-            }
-        };
-        let (fitting, tasks) = (own.fitting(spec)?, own.machines(spec)?);
-        let unit = own.unit(spec);
-        Ok(Self { spec, options, kernels, fitting, tasks, unit, test: test_samples })
+impl<'a> Contest<'a> {
+    fn new(fold: InnerFold<'a>, request: &'a TrainSpec) -> Result<Self> {
+        let own = fold.train_samples();
+        let terms = if fold.has_table() { Some(fold.terms()?) } else { None };
+        let (fitting, tasks, unit) = (own.fitting(request)?, own.machines(request)?, own.unit(request));
+        let test = fold.test_samples();
+        Ok(Self { request, fold, terms, fitting, tasks, unit, test })
     }
 
     /// How well kernel t alone predicts the test rows.
     fn score(&self, t: usize) -> Result<f64> {
-        let decision = match &self.kernels {
-            Kernels::Table { train, test, specs, place, grams } => match place[t] {
+        let decision = match &self.terms {
+            Some((terms, place)) => match place[t] {
                 None => self.constant(),
-                Some(at) => {
-                    let fit = self.fit(&Groups::subset(grams, &[at]), grams.n_terms(), at)?;
-                    let (normalize, missing) = (self.spec.normalize, self.spec.missing);
-                    let predictor = Predictor::imputing(&[fit], grams, Some((train, specs)), normalize, missing);
-                    let ready_made = test.select_cols(predictor.gram_columns());
-                    predictor.evaluate_with(specs, &test.select_cols(predictor.columns()), &ready_made)
-                }
+                Some(at) => self.decision(terms, at, t)?,
             },
-            Kernels::Ready { grams, train, test } => {
-                let block = |rows: &[usize]| -> Vec<f64> {
-                    let mut all = vec![0.0; grams.n_samples()];
-                    let mut out = Vec::with_capacity(rows.len() * train.len());
-                    for &i in rows {
-                        grams.row(t, i, &mut all);
-                        out.extend(train.iter().map(|&j| all[j]));
-                    }
-                    out
-                };
-                let n = train.len();
-                let (own, new) = (block(train), block(test));
-                let name = [format!("kernel {}", t + 1)];
-                match GramSet::from_stack(Stack { rows: n, cols: n, terms: 1, data: &own }, &name, self.options) {
-                    Err(Error::Data { .. }) => self.constant(),
-                    Err(e) => return Err(e),
-                    Ok(grams) => {
-                        let fit = self.fit(&grams, 1, 0)?;
-                        let stack = Stack { rows: test.len(), cols: n, terms: 1, data: &new };
-                        Predictor::new(&[fit], &grams, None, self.spec.normalize).evaluate_precomputed(stack)
-                    }
-                }
-            }
+            None => match self.fold.ready(&[t]) {
+                Err(Error::Data { .. }) => self.constant(),
+                Err(e) => return Err(e),
+                Ok(terms) => self.decision(&terms, 0, t)?,
+            },
         };
-        let task = self.test.prediction(self.spec.multi_class);
+        let task = self.test.prediction(self.request.multi_class);
         Ok(score(&self.test.target, &task.decide(&decision), &self.test.weights))
     }
 
-    fn parts(&self) -> Vec<Part<'_>> {
-        self.tasks.iter().map(|t| t.part(&self.fitting, self.spec)).collect()
+    /// Decision values on the test rows of all machines on kernel `t`, the one at `at` among `terms`.
+    fn decision(&self, terms: &Prepared, at: usize, t: usize) -> Result<Matrix> {
+        let mut fit = match &self.terms {
+            Some(_) => self.fit(&Groups::subset(&terms.grams, &[at]))?,
+            None => self.fit(&terms.grams)?,
+        };
+        fit.weights = (0..terms.grams.n_terms()).map(|t| f64::from(t == at)).collect();
+        let table = terms.table_and_kernels();
+        let predictor = Predictor::new(&[fit], &terms.grams, table, self.request.normalize);
+        Ok(self.fold.decision(&predictor, terms, &[t]))
     }
 
-    /// All machines on the one term of `grams`; weights as a vector over `terms` with a 1 at `at`.
-    fn fit(&self, grams: &dyn GramSource, terms: usize, at: usize) -> Result<Fit> {
+    fn parts(&self) -> Vec<Part<'_>> {
+        self.tasks.iter().map(|t| t.part(&self.fitting, self.request)).collect()
+    }
+
+    /// All machines on the one term of `grams`.
+    fn fit(&self, grams: &dyn GramSource) -> Result<Fit> {
         let problem = Problem {
             grams,
             parts: self.parts(),
             machine: &*self.fitting.machine(),
-            room: self.options.budget,
-            tol: self.spec.tol,
+            room: self.fold.options().budget,
+            tol: self.request.tol,
             max_iter: 1,
             working_set: false,
             screening: false,
         };
         let mut fit = fixed(&problem, vec![1.0], &mut Memory::default(), &mut Silent)?;
-        fit.weights = (0..terms).map(|t| f64::from(t == at)).collect();
         fit.parts.iter_mut().for_each(|p| p.rescale(self.unit));
         Ok(fit)
     }
@@ -230,28 +156,6 @@ impl<'a> Fold<'a> {
         let mut out = Matrix::zeros(self.test.kept.len(), biases.len());
         (0..out.rows()).for_each(|i| out.row_mut(i).copy_from_slice(&biases));
         out
-    }
-}
-
-/// The terms of `kernels` on `x`, without those that cannot be built there because their columns are constant.
-pub(super) fn build(
-    x: &data::Rows,
-    kernels: &[KernelSpec],
-    options: &BuildOptions,
-) -> Result<(Vec<Option<usize>>, Vec<KernelSpec>, GramSet)> {
-    match GramSet::from_rows(x, kernels, options) {
-        Ok(grams) => Ok(((0..kernels.len()).map(Some).collect(), kernels.to_vec(), grams)),
-        Err(Error::Data { .. }) => {
-            let alone = |k: &KernelSpec| GramSet::from_rows(x, std::slice::from_ref(k), options).is_ok();
-            let good: Vec<bool> = kernels.par_iter().map(alone).collect();
-            let specs: Vec<KernelSpec> =
-                kernels.iter().zip(&good).filter(|(_, g)| **g).map(|(k, _)| k.clone()).collect();
-            let mut next = 0..specs.len();
-            let place = good.iter().map(|g| if *g { next.next() } else { None }).collect();
-            let grams = GramSet::from_rows(x, &specs, options)?;
-            Ok((place, specs, grams))
-        }
-        Err(e) => Err(e),
     }
 }
 

@@ -8,6 +8,9 @@ use crate::{
     trace::Observer,
 };
 
+/// Weights that differ by less than this share are equal: what rounding may change.
+const EQUAL: f64 = 1e-8;
+
 /// The method `uniform`, which has no parameters.
 pub(super) struct Uniform;
 
@@ -17,5 +20,11 @@ impl Method for Uniform {
             let terms = problem.grams.n_terms();
             fixed(problem, vec![1.0 / terms as f64; terms], memory, observer)
         })
+    }
+
+    fn wrong_weights(&self, theta: &[f64]) -> Option<String> {
+        let equal = 1.0 / theta.len() as f64;
+        let differs = theta.iter().any(|t| (t - equal).abs() > EQUAL * equal);
+        differs.then(|| "the weights are not all equal".into())
     }
 }

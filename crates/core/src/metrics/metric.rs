@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{accuracy, auc, balanced_accuracy, cost, f1, log_loss, macro_f1, mae, mcc, micro_f1, nmse, r2, rmse};
 use crate::{Error, Result, data::Target, linalg::Matrix};
 
-/// What is measured.
+/// A measure of how well predictions agree with the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -15,26 +15,26 @@ pub enum Metric {
     BalancedAccuracy,
     /// Area under the ROC curve; the mean over classes, each against the rest, where there are more than two.
     Auc,
-    /// Matthews correlation.
+    /// The correlation coefficient of Matthews.
     Mcc,
-    /// Of the second of two classes.
+    /// The F1 score of the second of two classes.
     F1,
-    /// Mean over classes.
+    /// The mean of the F1 scores of all classes.
     MacroF1,
-    /// Of all classes together: the accuracy.
+    /// The F1 score of all classes together, which is the accuracy.
     MicroF1,
     /// Mean price of an error, the second class being positive.
     Cost {
-        /// Of a positive that was missed.
+        /// The cost of a positive that was missed.
         c1: f64,
-        /// Of a negative taken for a positive.
+        /// The cost of a negative taken for a positive.
         c2: f64,
     },
     /// Mean −log of the true class's probability; needs the logistic loss.
     LogLoss,
     /// Root of the mean squared error.
     Rmse,
-    /// Mean absolute error.
+    /// The mean absolute error, in units of the target.
     Mae,
     /// Share of the variance explained.
     R2,
@@ -79,7 +79,7 @@ impl Metric {
         if matches!(target, Target::Classes { .. }) { Self::Accuracy } else { Self::Rmse }
     }
 
-    /// What users read.
+    /// The name that users read, with its parameters.
     pub fn name(self) -> String {
         match self {
             Self::Cost { c1, c2 } => format!("cost({c1}, {c2})"),
@@ -87,7 +87,7 @@ impl Metric {
         }
     }
 
-    /// Is more better?
+    /// Is a larger value a better one?
     pub fn higher_is_better(self) -> bool {
         !matches!(self, Self::Cost { .. } | Self::LogLoss | Self::Rmse | Self::Mae | Self::Nmse)
     }

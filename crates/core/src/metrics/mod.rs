@@ -117,7 +117,7 @@ pub fn rmse(truth: &[f64], predicted: &[f64]) -> Result<f64> {
     mean(truth, predicted, |t, p| (t - p).powi(2)).map(f64::sqrt)
 }
 
-/// Mean absolute error.
+/// The mean absolute error, in units of the target.
 pub fn mae(truth: &[f64], predicted: &[f64]) -> Result<f64> {
     mean(truth, predicted, |t, p| (t - p).abs())
 }

@@ -14,14 +14,15 @@ use crate::{
     linalg::{Matrix, dot},
 };
 
-/// Numbers that directions in feature space may take, all functions together; beyond, stored rows are compared one by one.
+/// The most numbers (of 8 bytes) that directions in feature space may take, all functions together, 256 MiB; where they would take
+/// more, new rows are compared with the stored rows one by one.
 const MAX_DIRECTIONS: usize = 1 << 25;
 
 /// A predictor made ready for rows like those it was shown.
 pub(super) struct Evaluation {
     constants: Vec<f64>,
     spherical: bool,
-    parts: Vec<Part>,
+    parts: Vec<EvaluationPart>,
 }
 
 /// What the first evaluation makes for all later ones: for rows that lack nothing, and for others. It is no part of a predictor's value.
@@ -58,8 +59,8 @@ impl fmt::Debug for Cache {
     }
 }
 
-enum Part {
-    Stored(Stored),
+enum EvaluationPart {
+    StoredKernels(StoredKernels),
     Explicit(Explicit),
     Ready(Share),
 }
@@ -86,14 +87,14 @@ impl Share {
 }
 
 /// All that one kernel adds in one form.
-struct Bundle {
+struct KernelShares {
     /// Its columns are counted among the needed ones.
     spec: KernelSpec,
-    form: Form,
+    form: TermForm,
     shares: Vec<Share>,
 }
 
-impl Bundle {
+impl KernelShares {
     /// Shares of stored rows combined, one function each; `None` where the kernel has no features at hand, or too many.
     fn directions(&self, stored: &Rows) -> Option<Directions> {
         if !self.spec.has_features() {
@@ -114,7 +115,7 @@ impl Bundle {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Form {
+enum TermForm {
     Samples,
     Features,
     Columns,
@@ -127,19 +128,21 @@ impl Evaluation {
         let spherical = predictor.spherical;
         // Affine kernels add up to one, unless something is to be done kernel by kernel.
         let joins = !spherical && x.is_complete() && constants.len() * x.text_start() <= MAX_DIRECTIONS;
-        let is_affine = |b: &Bundle| joins && b.form != Form::Columns && b.spec.function.is_affine();
+        let is_affine = |b: &KernelShares| joins && b.form != TermForm::Columns && b.spec.function.is_affine();
         let (affine, others): (Vec<_>, Vec<_>) = bundles(predictor, kernels).into_iter().partition(is_affine);
         let mut parts = Vec::new();
         if !affine.is_empty() {
-            parts.push(Part::Explicit(Explicit::joined(&affine, constants.len(), x, &predictor.rows)));
+            parts.push(EvaluationPart::Explicit(Explicit::joined(&affine, constants.len(), x, &predictor.rows)));
         }
-        let mut together: Vec<Vec<Bundle>> = Vec::new();
+        let mut together: Vec<Vec<KernelShares>> = Vec::new();
         for bundle in others {
             match bundle.form {
-                Form::Columns => parts.extend(bundle.shares.into_iter().map(Part::Ready)),
-                Form::Features => parts.push(Part::Explicit(Explicit::mapped(bundle, &predictor.frequencies))),
-                Form::Samples => match bundle.directions(&predictor.rows) {
-                    Some(directions) => parts.push(Part::Explicit(Explicit::combined(bundle, directions))),
+                TermForm::Columns => parts.extend(bundle.shares.into_iter().map(EvaluationPart::Ready)),
+                TermForm::Features => {
+                    parts.push(EvaluationPart::Explicit(Explicit::mapped(bundle, &predictor.frequencies)));
+                }
+                TermForm::Samples => match bundle.directions(&predictor.rows) {
+                    Some(directions) => parts.push(EvaluationPart::Explicit(Explicit::combined(bundle, directions))),
                     None => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec)) {
                         Some(group) => group.push(bundle),
                         None => together.push(vec![bundle]),
@@ -147,7 +150,9 @@ impl Evaluation {
                 },
             }
         }
-        parts.extend(together.into_iter().map(|group| Part::Stored(Stored::new(group, &predictor.rows))));
+        parts.extend(
+            together.into_iter().map(|group| EvaluationPart::StoredKernels(StoredKernels::new(group, &predictor.rows))),
+        );
         Self { constants, spherical, parts }
     }
 
@@ -156,9 +161,9 @@ impl Evaluation {
         out.chunks_mut(self.constants.len()).for_each(|row| row.copy_from_slice(&self.constants));
         for part in &self.parts {
             match part {
-                Part::Stored(stored) => stored.add(x, self.spherical, out, self.constants.len()),
-                Part::Explicit(explicit) => explicit.add(x, self.spherical, out, self.constants.len()),
-                Part::Ready(share) => {
+                EvaluationPart::StoredKernels(stored) => stored.add(x, self.spherical, out, self.constants.len()),
+                EvaluationPart::Explicit(explicit) => explicit.add(x, self.spherical, out, self.constants.len()),
+                EvaluationPart::Ready(share) => {
                     let absent = ready_made.absent(&share.at);
                     for (i, out) in out.chunks_mut(self.constants.len()).enumerate() {
                         let row = ready_made.numbers().row(i);
@@ -174,24 +179,24 @@ impl Evaluation {
 }
 
 /// Terms in the order of their kernels.
-fn bundles(predictor: &Predictor, kernels: &[KernelSpec]) -> Vec<Bundle> {
+fn bundles(predictor: &Predictor, kernels: &[KernelSpec]) -> Vec<KernelShares> {
     let share = |function: usize, term: &Term| {
         let (form, at, coef) = match &term.basis {
-            TermBasis::Samples { at, coef } => (Form::Samples, at.clone(), coef),
-            TermBasis::Columns { at, coef } => (Form::Columns, at.clone(), coef),
-            TermBasis::Features { coef } => (Form::Features, Vec::new(), coef),
+            TermBasis::Samples { at, coef } => (TermForm::Samples, at.clone(), coef),
+            TermBasis::Columns { at, coef } => (TermForm::Columns, at.clone(), coef),
+            TermBasis::Features { coef } => (TermForm::Features, Vec::new(), coef),
         };
         (term.kernel, form, Share { function, at, coef: coef.clone(), absent: term.absent })
     };
     let mut all: Vec<_> =
         predictor.decisions.iter().enumerate().flat_map(|(m, d)| d.terms.iter().map(move |t| share(m, t))).collect();
     all.sort_by_key(|(kernel, form, _)| (*kernel, *form));
-    let bundle = |same: &[(usize, Form, Share)]| {
+    let bundle = |same: &[(usize, TermForm, Share)]| {
         let mut spec = kernels[same[0].0].clone();
         if !spec.is_precomputed() {
             spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
         }
-        Bundle { spec, form: same[0].1, shares: same.iter().map(|(.., share)| share.clone()).collect() }
+        KernelShares { spec, form: same[0].1, shares: same.iter().map(|(.., share)| share.clone()).collect() }
     };
     all.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(bundle).collect()
 }
@@ -206,15 +211,15 @@ struct Explicit {
 enum Features {
     /// Combined: the coefficients are in the directions.
     Combined(Directions),
-    Mapped(Option<Map>),
+    Mapped(Option<FeatureMap>),
 }
 
-enum Map {
+enum FeatureMap {
     Monomials(Monomials),
     Waves(Waves),
 }
 
-impl Map {
+impl FeatureMap {
     fn len(&self) -> usize {
         match self {
             Self::Monomials(map) => map.len(),
@@ -231,26 +236,28 @@ impl Map {
 }
 
 impl Explicit {
-    fn mapped(Bundle { spec, shares, .. }: Bundle, frequencies: &[Frequencies]) -> Self {
+    fn mapped(KernelShares { spec, shares, .. }: KernelShares, frequencies: &[Frequencies]) -> Self {
         let count = shares.iter().map(|s| s.coef.len()).max().unwrap_or(0);
         let map = match spec.function.spectrum() {
-            Some(_) => frequencies.iter().find_map(|f| Waves::new(spec.function, f, &spec.columns)).map(Map::Waves),
-            None => Monomials::of(spec.function, spec.columns.len(), count).map(Map::Monomials),
+            Some(_) => {
+                frequencies.iter().find_map(|f| Waves::new(spec.function, f, &spec.columns)).map(FeatureMap::Waves)
+            }
+            None => Monomials::of(spec.function, spec.columns.len(), count).map(FeatureMap::Monomials),
         };
         Self { spec, features: Features::Mapped(map), shares }
     }
 
-    fn combined(Bundle { spec, shares, .. }: Bundle, directions: Directions) -> Self {
+    fn combined(KernelShares { spec, shares, .. }: KernelShares, directions: Directions) -> Self {
         Self { spec, features: Features::Combined(directions), shares }
     }
 
     /// The sum of affine kernels, on all numeric columns of `x`.
-    fn joined(bundles: &[Bundle], functions: usize, x: &Rows, stored: &Rows) -> Self {
+    fn joined(bundles: &[KernelShares], functions: usize, x: &Rows, stored: &Rows) -> Self {
         let mut directions = Directions::new(functions, (x.sparse_start(), x.text_start() - x.sparse_start()));
-        for Bundle { spec, form, shares } in bundles {
+        for KernelShares { spec, form, shares } in bundles {
             let rows = spec.points(stored);
             for share in shares {
-                if *form == Form::Samples {
+                if *form == TermForm::Samples {
                     directions.add(share.function, (&rows, &share.at), &share.coef, |feature| spec.columns[feature]);
                     continue;
                 }
@@ -276,7 +283,7 @@ impl Explicit {
             Features::Combined(_) => (None, None),
             Features::Mapped(map) => (map.as_ref(), points.numbers()),
         };
-        let (mut values, mut mapped) = (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, Map::len)]);
+        let (mut values, mut mapped) = (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, FeatureMap::len)]);
         for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
                 self.shares.iter().for_each(|s| out[s.function] += s.absent);
@@ -297,7 +304,7 @@ impl Explicit {
 }
 
 /// Kernels that start from the same numbers per pair of rows.
-struct Stored {
+struct StoredKernels {
     rows: Prepared,
     count: usize,
     kernels: Vec<Member>,
@@ -339,12 +346,12 @@ impl Prepared {
     }
 }
 
-impl Stored {
-    fn new(bundles: Vec<Bundle>, stored: &Rows) -> Self {
+impl StoredKernels {
+    fn new(bundles: Vec<KernelShares>, stored: &Rows) -> Self {
         let all = union(bundles.iter().flat_map(|b| b.shares.iter().map(|s| s.at.as_slice())));
         let specs: Vec<&KernelSpec> = bundles.iter().map(|b| &b.spec).collect();
         let rows = Prepared::new(&specs, &stored.select_rows(&all));
-        let member = |Bundle { spec, shares, .. }: Bundle| {
+        let member = |KernelShares { spec, shares, .. }: KernelShares| {
             let own = union(shares.iter().map(|s| s.at.as_slice()));
             let shares = shares.into_iter().map(|s| s.within(&own)).collect();
             Member { spec, at: places(&own, &all), shares }

@@ -28,7 +28,13 @@ use crate::{
     trace::IterRecord,
 };
 
+mod tensors;
+
+use tensors::{TensorHeader, Tensors, broken};
+
+/// Version of the layout above; files of another version are refused.
 const FORMAT_VERSION: &str = "1";
+/// Stands in the checksum's place while the checksum is computed.
 const NO_CHECKSUM: &str = "00000000";
 const CHECKSUM_KEY: &str = "\"crc32\":\"";
 
@@ -79,13 +85,6 @@ struct MachineHeader {
 }
 
 #[derive(Serialize, Deserialize)]
-struct TensorHeader {
-    dtype: String,
-    shape: Vec<usize>,
-    data_offsets: (usize, usize),
-}
-
-#[derive(Serialize, Deserialize)]
 struct Metadata {
     format: String,
     version: String,
@@ -101,150 +100,43 @@ struct Index {
     tensors: BTreeMap<String, TensorHeader>,
 }
 
-#[derive(Default)]
-struct Tensors {
-    headers: BTreeMap<String, TensorHeader>,
-    bytes: Vec<u8>,
-}
-
-impl Tensors {
-    fn put(&mut self, name: String, dtype: &str, shape: Vec<usize>, values: impl Iterator<Item = [u8; 8]>) {
-        let from = self.bytes.len();
-        values.for_each(|v| self.bytes.extend_from_slice(&v));
-        self.headers.insert(name, TensorHeader { dtype: dtype.into(), shape, data_offsets: (from, self.bytes.len()) });
-    }
-
-    fn put_f64(&mut self, name: String, values: &[f64]) {
-        self.put(name, "F64", vec![values.len()], values.iter().map(|v| v.to_le_bytes()));
-    }
-
-    fn put_index(&mut self, name: String, values: &[usize]) {
-        self.put(name, "U64", vec![values.len()], values.iter().map(|&v| (v as u64).to_le_bytes()));
-    }
-
-    fn put_text(&mut self, name: String, text: &str) {
-        let from = self.bytes.len();
-        self.bytes.extend_from_slice(text.as_bytes());
-        let header =
-            TensorHeader { dtype: "U8".into(), shape: vec![text.len()], data_offsets: (from, self.bytes.len()) };
-        self.headers.insert(name, header);
-    }
-
-    fn take_text(&self, name: &str) -> Result<String> {
-        let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
-        let (from, to) = header.data_offsets;
-        let bytes = self.bytes.get(from..to).filter(|b| header.dtype == "U8" && header.shape == [b.len()]);
-        bytes
-            .and_then(|b| String::from_utf8(b.to_vec()).ok())
-            .ok_or_else(|| broken(&format!("tensor `{name}` is no text")))
-    }
-
-    /// The numbers of `terms`, one after another, in two tensors.
-    fn put_terms(&mut self, terms: &[Term], rows: &str, coefs: &str) -> Vec<TermHeader> {
-        let (mut at_all, mut coef_all, mut headers) = (Vec::new(), Vec::new(), Vec::new());
-        for Term { kernel, basis, absent } in terms {
-            let (monomials, columns, coef) = match basis {
-                TermBasis::Samples { at, coef } => {
-                    at_all.extend_from_slice(at);
-                    (false, false, coef)
-                }
-                TermBasis::Columns { at, coef } => {
-                    at_all.extend_from_slice(at);
-                    (false, true, coef)
-                }
-                TermBasis::Features { coef } => (true, false, coef),
-            };
-            coef_all.extend_from_slice(coef);
-            headers.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
-        }
-        self.put_index(rows.into(), &at_all);
-        self.put_f64(coefs.into(), &coef_all);
-        headers
-    }
-
-    fn take(&self, name: &str, dtype: &str) -> Result<impl Iterator<Item = [u8; 8]>> {
-        let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
-        let (from, to) = header.data_offsets;
-        let count = header.shape.iter().try_fold(8usize, |n, &s| n.checked_mul(s));
-        if header.dtype != dtype || from > to || to > self.bytes.len() || count != Some(to - from) {
-            return Err(broken(&format!("tensor `{name}` does not fit its description")));
-        }
-        Ok(self.bytes[from..to].as_chunks::<8>().0.iter().copied())
-    }
-
-    fn take_f64(&self, name: &str) -> Result<Vec<f64>> {
-        let values: Vec<f64> = self.take(name, "F64")?.map(f64::from_le_bytes).collect();
-        match values.iter().position(|v| !v.is_finite()) {
-            None => Ok(values),
-            Some(at) => Err(broken(&format!("tensor `{name}` holds {} as number {}", values[at], at + 1))),
-        }
-    }
-
-    fn take_index(&self, name: &str, below: usize) -> Result<Vec<usize>> {
-        let values: Vec<usize> = self.take(name, "U64")?.map(|b| u64::from_le_bytes(b) as usize).collect();
-        if values.iter().any(|&v| v >= below) {
-            return Err(broken(&format!("tensor `{name}` points outside the model")));
-        }
-        Ok(values)
-    }
-}
-
 /// The tensor of a law's frequencies.
 fn frequencies_of(law: Law) -> String {
     format!("frequencies.{}", Law::ALL[law as usize].1)
 }
 
-fn broken(problem: &str) -> Error {
-    Error::data("model file", problem, "it is damaged or not a mercer model: save the model again")
+/// Stores the kept training rows, all but the letters of sequences, and the frequencies.
+fn put_rows(p: &Predictor, tensors: &mut Tensors) {
+    tensors.put_index("row_ids".into(), &p.row_ids);
+    tensors.put(
+        "rows".into(),
+        "F64",
+        vec![p.rows.len(), p.rows.numbers().cols()],
+        p.rows.numbers().data().iter().map(|v| v.to_le_bytes()),
+    );
+    if let Some(sparse) = p.rows.sparse() {
+        let (starts, columns, values) = sparse.parts();
+        tensors.put_index("sparse_starts".into(), starts);
+        tensors.put_index("sparse_columns".into(), &columns.iter().map(|&c| c as usize).collect::<Vec<_>>());
+        tensors.put_f64("sparse_values".into(), values);
+    }
+    for Frequencies { law, draws } in &p.frequencies {
+        let shape = vec![draws.rows(), draws.cols()];
+        tensors.put(frequencies_of(*law), "F64", shape, draws.data().iter().map(|v| v.to_le_bytes()));
+    }
+    for (k, sequences) in p.rows.sequences().iter().enumerate() {
+        tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
+    }
 }
 
 impl Model {
-    /// The file's bytes.
+    /// The bytes of the model file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut tensors = Tensors::default();
         let p = &self.predictor;
-        tensors.put_index("row_ids".into(), &p.row_ids);
-        tensors.put(
-            "rows".into(),
-            "F64",
-            vec![p.rows.len(), p.rows.numbers().cols()],
-            p.rows.numbers().data().iter().map(|v| v.to_le_bytes()),
-        );
-        if let Some(sparse) = p.rows.sparse() {
-            let (starts, columns, values) = sparse.parts();
-            tensors.put_index("sparse_starts".into(), starts);
-            tensors.put_index("sparse_columns".into(), &columns.iter().map(|&c| c as usize).collect::<Vec<_>>());
-            tensors.put_f64("sparse_values".into(), values);
-        }
-        for Frequencies { law, draws } in &p.frequencies {
-            let shape = vec![draws.rows(), draws.cols()];
-            tensors.put(frequencies_of(*law), "F64", shape, draws.data().iter().map(|v| v.to_le_bytes()));
-        }
-        for (k, sequences) in p.rows.sequences().iter().enumerate() {
-            tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
-        }
-        let mut machines = Vec::new();
-        let functions = if self.localized.is_some() { p.decisions.as_slice() } else { &[] };
-        let functions = functions.iter().enumerate().map(|(k, f)| FunctionHeader {
-            constant: f.constant,
-            terms: tensors.put_terms(&f.terms, &format!("function_rows.{k}"), &format!("function_coef.{k}")),
-        });
-        let functions: Vec<FunctionHeader> = functions.collect();
-        let none = Decision::default();
-        for (k, m) in self.machines.iter().enumerate() {
-            let decision = if self.localized.is_some() { &none } else { p.decisions.get(k).unwrap_or(&none) };
-            tensors.put_f64(format!("weights.{k}"), &m.weights);
-            tensors.put_index(format!("support.{k}"), &m.support);
-            tensors.put_f64(format!("dual_coef.{k}"), &m.dual_coef);
-            let terms = tensors.put_terms(&decision.terms, &format!("term_rows.{k}"), &format!("term_coef.{k}"));
-            machines.push(MachineHeader {
-                intercept: m.intercept,
-                constant: decision.constant,
-                certificate: m.certificate,
-                trace: m.trace.clone(),
-                terms,
-            });
-        }
+        put_rows(p, &mut tensors);
+        let functions = self.put_functions(&mut tensors);
+        let machines = self.put_machines(&mut tensors);
         // Texts come last: they alone do not end on an 8-byte border.
         for (k, sequences) in p.rows.sequences().iter().enumerate() {
             tensors.put_text(format!("sequences.{k}"), sequences.parts().0);
@@ -271,23 +163,39 @@ impl Model {
             localized: self.localized.clone(),
             functions,
         };
-        let metadata = Metadata {
-            format: "mercer".into(),
-            version: FORMAT_VERSION.into(),
-            crc32: NO_CHECKSUM.into(),
-            model: serde_json::to_string(&header).map_err(unwritable)?,
-        };
-        let mut json = serde_json::to_string(&Index { metadata, tensors: tensors.headers }).map_err(unwritable)?;
-        // Tensors start on an 8-byte border.
-        json.push_str(&" ".repeat(json.len().next_multiple_of(8) - json.len()));
-        let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
-        bytes.extend_from_slice(json.as_bytes());
-        bytes.extend_from_slice(&tensors.bytes);
-        let digits = format!("{:08x}", crc32fast::hash(&bytes));
-        let at = checksum_position(&json)
-            .ok_or_else(|| Error::numerical("writing the model", "no place for the checksum"))?;
-        bytes[8 + at..8 + at + digits.len()].copy_from_slice(digits.as_bytes());
-        Ok(bytes)
+        frame(&serde_json::to_string(&header).map_err(unwritable)?, tensors)
+    }
+
+    /// Stores the terms of a localized model's functions; other models have none.
+    fn put_functions(&self, tensors: &mut Tensors) -> Vec<FunctionHeader> {
+        let functions = if self.localized.is_some() { self.predictor.decisions.as_slice() } else { &[] };
+        let functions = functions.iter().enumerate().map(|(k, f)| FunctionHeader {
+            constant: f.constant,
+            terms: tensors.put_terms(&f.terms, &format!("function_rows.{k}"), &format!("function_coef.{k}")),
+        });
+        functions.collect()
+    }
+
+    /// Stores weights, support and terms of every machine.
+    fn put_machines(&self, tensors: &mut Tensors) -> Vec<MachineHeader> {
+        let none = Decision::default();
+        let decisions = if self.localized.is_some() { &[][..] } else { &self.predictor.decisions };
+        let mut machines = Vec::new();
+        for (k, m) in self.machines.iter().enumerate() {
+            let decision = decisions.get(k).unwrap_or(&none);
+            tensors.put_f64(format!("weights.{k}"), &m.weights);
+            tensors.put_index(format!("support.{k}"), &m.support);
+            tensors.put_f64(format!("dual_coef.{k}"), &m.dual_coef);
+            let terms = tensors.put_terms(&decision.terms, &format!("term_rows.{k}"), &format!("term_coef.{k}"));
+            machines.push(MachineHeader {
+                intercept: m.intercept,
+                constant: decision.constant,
+                certificate: m.certificate,
+                trace: m.trace.clone(),
+                terms,
+            });
+        }
+        machines
     }
 
     /// Reads what [`Model::to_bytes`] wrote; refuses anything altered or truncated.
@@ -328,11 +236,33 @@ impl Model {
         output::write(path, &self.to_bytes()?)
     }
 
-    /// Reads a file.
+    /// Reads a model file.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::file(path, format!("the model could not be read ({e})")))?;
         Self::from_bytes(&bytes).map_err(|e| Error::file(path, e))
     }
+}
+
+/// The bytes of a file: the index with the model's description, the tensors, and the checksum over both.
+fn frame(model: &str, tensors: Tensors) -> Result<Vec<u8>> {
+    let unwritable = |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
+    let metadata = Metadata {
+        format: "mercer".into(),
+        version: FORMAT_VERSION.into(),
+        crc32: NO_CHECKSUM.into(),
+        model: model.into(),
+    };
+    let mut json = serde_json::to_string(&Index { metadata, tensors: tensors.headers }).map_err(unwritable)?;
+    // Tensors start on an 8-byte border.
+    json.push_str(&" ".repeat(json.len().next_multiple_of(8) - json.len()));
+    let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(json.as_bytes());
+    bytes.extend_from_slice(&tensors.bytes);
+    let digits = format!("{:08x}", crc32fast::hash(&bytes));
+    let at =
+        checksum_position(&json).ok_or_else(|| Error::numerical("writing the model", "no place for the checksum"))?;
+    bytes[8 + at..8 + at + digits.len()].copy_from_slice(digits.as_bytes());
+    Ok(bytes)
 }
 
 fn checksum_position(json: &str) -> Option<usize> {
@@ -352,80 +282,21 @@ fn verify_checksum(bytes: &[u8], json: &str, stated: &str) -> Result<()> {
     Err(broken("its checksum does not match its contents (truncated or altered)"))
 }
 
-fn assemble(header: Header, tensors: &Tensors) -> Result<Model> {
-    let (n_kernels, n_columns) = match &header.input {
-        Input::Table { columns, kernels, .. } => (kernels.len(), header.plan.columns(columns)?.len()),
-        Input::Precomputed { kernels, .. } => (kernels.len(), 0),
-    };
-    if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
-        return Err(broken("it names columns it does not have"));
-    }
-    let wanted = match &header.task {
-        Task::Classification { classes, .. } if classes.len() < 2 => {
-            return Err(broken("it has less than two classes"));
-        }
-        Task::Classification { classes, scheme } => scheme.machines(classes.len()),
-        Task::Regression => 1,
-    };
-    if header.rules.as_ref().map_or(header.machines.len(), |r| r.machines.len()) != wanted {
-        return Err(broken("its machines are not as many as its classes need"));
-    }
-    if header.rules.is_some() && header.localized.is_some() {
-        return Err(broken("it has both rules and regions"));
-    }
+/// The model of a file; every number that could point outside it is checked.
+fn assemble(mut header: Header, tensors: &Tensors) -> Result<Model> {
+    let n_kernels = check_counts(&header)?;
     let row_ids = tensors.take_index("row_ids", usize::MAX)?;
     let rows = rows(&header, &row_ids, tensors)?;
-    let (mut machines, mut decisions) = (Vec::new(), Vec::new());
-    let n_machines = header.machines.len();
-    let rows_of_weights = |k: usize| header.localized.as_ref().map_or(1, |l| l.weight_rows(k));
-    if header
-        .localized
-        .as_ref()
-        .is_some_and(|l| !l.is_consistent(n_machines, n_kernels) || l.functions(n_machines) != header.functions.len())
-    {
-        return Err(broken("its regions do not fit its machines"));
-    }
-    let known = n_kernels + header.localized.as_ref().map_or(0, |l| l.kernels.len());
-    for (k, f) in header.functions.iter().enumerate() {
-        let at = tensors.take_index(&format!("function_rows.{k}"), usize::MAX)?;
-        let coef = tensors.take_f64(&format!("function_coef.{k}"))?;
-        decisions.push(Decision {
-            constant: f.constant,
-            terms: terms(&f.terms, &at, &coef, (known, row_ids.len(), header.gram_columns.len()))?,
-        });
-    }
-    for (k, m) in header.machines.into_iter().enumerate() {
-        let at = tensors.take_index(&format!("term_rows.{k}"), usize::MAX)?;
-        let coef = tensors.take_f64(&format!("term_coef.{k}"))?;
-        let terms = terms(&m.terms, &at, &coef, (n_kernels, row_ids.len(), header.gram_columns.len()))?;
-        if header.localized.is_none() {
-            decisions.push(Decision { constant: m.constant, terms });
-        }
-        let weights = tensors.take_f64(&format!("weights.{k}"))?;
-        if weights.len() != n_kernels * rows_of_weights(k) {
-            return Err(broken("weights and kernels differ in number"));
-        }
-        machines.push(Machine {
-            weights,
-            support: tensors.take_index(&format!("support.{k}"), usize::MAX)?,
-            dual_coef: tensors.take_f64(&format!("dual_coef.{k}"))?,
-            intercept: m.intercept,
-            certificate: m.certificate,
-            trace: m.trace,
-        });
+    check_regions(&header, n_kernels)?;
+    let mut decisions = functions(&header, n_kernels, row_ids.len(), tensors)?;
+    let (machines, own) = machines(&mut header, n_kernels, row_ids.len(), tensors)?;
+    if header.localized.is_none() {
+        decisions.extend(own);
     }
     if header.rules.as_ref().is_some_and(|r| r.count() != machines.len()) {
         return Err(broken("its rules do not match its machines"));
     }
-    let frequencies = Law::ALL
-        .iter()
-        .filter_map(|&(law, _)| {
-            let name = frequencies_of(law);
-            let count = *tensors.headers.get(&name)?.shape.last()?;
-            let draws = tensors.take_f64(&name).and_then(|v| Matrix::new(header.columns.len(), count, v));
-            Some(draws.map(|draws| Frequencies { law, draws }))
-        })
-        .collect::<Result<_>>()?;
+    let frequencies = frequencies(header.columns.len(), tensors)?;
     let predictor = Predictor {
         columns: header.columns,
         row_ids,
@@ -487,6 +358,94 @@ fn request(stated: serde_json::Value, task: &Task) -> (TrainSpec, Option<String>
         unread.join(", ")
     );
     (request, Some(told))
+}
+
+/// The number of kernels of the table; refuses a header whose columns, classes, machines and rules do not fit together.
+fn check_counts(header: &Header) -> Result<usize> {
+    let (n_kernels, n_columns) = match &header.input {
+        Input::Table { columns, kernels, .. } => (kernels.len(), header.plan.columns(columns)?.len()),
+        Input::Precomputed { kernels, .. } => (kernels.len(), 0),
+    };
+    if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
+        return Err(broken("it names columns it does not have"));
+    }
+    let wanted = match &header.task {
+        Task::Classification { classes, .. } if classes.len() < 2 => {
+            return Err(broken("it has less than two classes"));
+        }
+        Task::Classification { classes, scheme } => scheme.machines(classes.len()),
+        Task::Regression => 1,
+    };
+    if header.rules.as_ref().map_or(header.machines.len(), |r| r.machines.len()) != wanted {
+        return Err(broken("its machines are not as many as its classes need"));
+    }
+    if header.rules.is_some() && header.localized.is_some() {
+        return Err(broken("it has both rules and regions"));
+    }
+    Ok(n_kernels)
+}
+
+fn check_regions(header: &Header, n_kernels: usize) -> Result<()> {
+    let n_machines = header.machines.len();
+    let fits =
+        |l: &Localized| l.is_consistent(n_machines, n_kernels) && l.functions(n_machines) == header.functions.len();
+    if header.localized.as_ref().is_some_and(|l| !fits(l)) {
+        return Err(broken("its regions do not fit its machines"));
+    }
+    Ok(())
+}
+
+/// The functions of a localized model, whose own kernels are counted after those of the table.
+fn functions(header: &Header, n_kernels: usize, n_rows: usize, tensors: &Tensors) -> Result<Vec<Decision>> {
+    let known = n_kernels + header.localized.as_ref().map_or(0, |l| l.kernels.len());
+    let read = |(k, f): (usize, &FunctionHeader)| {
+        let at = tensors.take_index(&format!("function_rows.{k}"), usize::MAX)?;
+        let coef = tensors.take_f64(&format!("function_coef.{k}"))?;
+        let terms = terms(&f.terms, &at, &coef, (known, n_rows, header.gram_columns.len()))?;
+        Ok(Decision { constant: f.constant, terms })
+    };
+    header.functions.iter().enumerate().map(read).collect()
+}
+
+/// The machines, and the decision function of each.
+fn machines(
+    header: &mut Header,
+    n_kernels: usize,
+    n_rows: usize,
+    tensors: &Tensors,
+) -> Result<(Vec<Machine>, Vec<Decision>)> {
+    let (mut machines, mut decisions) = (Vec::new(), Vec::new());
+    for (k, m) in std::mem::take(&mut header.machines).into_iter().enumerate() {
+        let at = tensors.take_index(&format!("term_rows.{k}"), usize::MAX)?;
+        let coef = tensors.take_f64(&format!("term_coef.{k}"))?;
+        let terms = terms(&m.terms, &at, &coef, (n_kernels, n_rows, header.gram_columns.len()))?;
+        decisions.push(Decision { constant: m.constant, terms });
+        let weights = tensors.take_f64(&format!("weights.{k}"))?;
+        let weight_rows = header.localized.as_ref().map_or(1, |l| l.weight_rows(k));
+        if weights.len() != n_kernels * weight_rows {
+            return Err(broken("weights and kernels differ in number"));
+        }
+        machines.push(Machine {
+            weights,
+            support: tensors.take_index(&format!("support.{k}"), usize::MAX)?,
+            dual_coef: tensors.take_f64(&format!("dual_coef.{k}"))?,
+            intercept: m.intercept,
+            certificate: m.certificate,
+            trace: m.trace,
+        });
+    }
+    Ok((machines, decisions))
+}
+
+/// The frequencies of the laws that the file has tensors for.
+fn frequencies(n_columns: usize, tensors: &Tensors) -> Result<Vec<Frequencies>> {
+    let of_law = |&(law, _): &(Law, &str)| {
+        let name = frequencies_of(law);
+        let count = *tensors.headers.get(&name)?.shape.last()?;
+        let draws = tensors.take_f64(&name).and_then(|v| Matrix::new(n_columns, count, v));
+        Some(draws.map(|draws| Frequencies { law, draws }))
+    };
+    Law::ALL.iter().filter_map(of_law).collect()
 }
 
 /// A request written before targets were scaled asks for the problem in the target's own units, and has no word for it.

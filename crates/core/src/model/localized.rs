@@ -64,14 +64,14 @@ impl Localized {
 /// Rows that a model has not seen.
 #[derive(Debug, Clone, Copy)]
 pub enum NewRows<'a> {
-    /// Columns.
+    /// Columns of a table.
     Table(&'a Dataset),
     /// Ready-made kernel values against the training rows.
     Kernels(Stack<'a>),
 }
 
 /// Where rows lie, and the values of all parts there.
-struct Placed {
+struct RowPlaces {
     /// Per gating, `rows × regions`.
     memberships: Vec<Matrix>,
     values: Matrix,
@@ -133,7 +133,7 @@ impl Model {
         })
     }
 
-    fn place(&self, localized: &Localized, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Placed> {
+    fn place(&self, localized: &Localized, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<RowPlaces> {
         let values = self.values(rows)?;
         let (mut at, mut memberships) = (0, Vec::new());
         for gating in &localized.gatings {
@@ -149,7 +149,7 @@ impl Model {
             })?);
             at += own.len();
         }
-        Ok(Placed { memberships, values, parts: at })
+        Ok(RowPlaces { memberships, values, parts: at })
     }
 
     /// A training column of the new rows, as it stands in them.

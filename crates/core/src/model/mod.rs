@@ -47,7 +47,7 @@ pub struct Fit {
 pub struct FitPart {
     /// Signed multipliers a, one per training row.
     pub dual: Vec<f64>,
-    /// b.
+    /// The constant b of the decision function.
     pub bias: f64,
     /// f(x_i) + b, one value per row that the machine was fitted to.
     pub fitted: Vec<f64>,
@@ -71,12 +71,12 @@ impl FitPart {
 pub enum Task {
     /// Classes, in the order of [`Target::Classes`]. Two classes: one machine, positive = the second class. More: see [`Scheme`].
     Classification {
-        /// Class names.
+        /// The names of the classes, in the order of their numbers.
         classes: Vec<String>,
         /// How machines share out the classes.
         scheme: Scheme,
     },
-    /// A number.
+    /// It predicts a number.
     Regression,
 }
 
@@ -145,12 +145,12 @@ pub enum Input {
         texts: usize,
         /// Applied before any kernel.
         standardizer: Option<Standardizer>,
-        /// The base kernels.
+        /// The base kernels, in the order of their weights.
         kernels: Vec<KernelSpec>,
     },
     /// Ready-made kernel values against `n_train` training samples.
     Precomputed {
-        /// Training samples.
+        /// The number of training samples.
         n_train: usize,
         /// Names of the kernels.
         kernels: Vec<String>,
@@ -180,7 +180,7 @@ pub struct Certificate {
     pub gap: f64,
     /// How the fit ended.
     pub status: Status,
-    /// Outer iterations.
+    /// How many outer iterations the fit took.
     pub iterations: usize,
 }
 
@@ -192,26 +192,26 @@ pub struct Machine {
     pub weights: Vec<f64>,
     /// Training rows with a non-zero multiplier.
     pub support: Vec<usize>,
-    /// Their signed multipliers.
+    /// The signed multipliers of the support rows.
     pub dual_coef: Vec<f64>,
-    /// The constant term.
+    /// The constant term of the decision function.
     pub intercept: f64,
-    /// Proof of quality.
+    /// The bounds that prove how close the fit is to an optimum.
     pub certificate: Certificate,
     /// One record per outer iteration.
     pub trace: Vec<IterRecord>,
 }
 
-/// A fitted model.
+/// A fitted model: what predicts, what it was fitted with, and its certificates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// What it predicts.
+    /// What it predicts: classes or numbers.
     pub task: Task,
-    /// What it expects.
+    /// The data it expects.
     pub input: Input,
     /// The request it answers, with every default filled in.
     pub request: TrainSpec,
-    /// Decision functions.
+    /// The fitted machines, one per decision function.
     pub machines: Vec<Machine>,
     /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
     pub shared: Option<Certificate>,
@@ -223,7 +223,7 @@ pub struct Model {
     pub localized: Option<Localized>,
     /// Things the user should know, in plain words.
     pub warnings: Vec<String>,
-    /// Training samples.
+    /// The number of training samples.
     pub n_samples: usize,
     /// Wall seconds of the fit.
     pub seconds: f64,
@@ -441,7 +441,7 @@ impl Model {
         self.task.decide(decision)
     }
 
-    /// See [`Task::class_scores`].
+    /// Scores per class from decision values, as [`Task::class_scores`] says.
     pub fn class_scores(&self, decision: &Matrix) -> Matrix {
         self.task.class_scores(decision)
     }
@@ -478,7 +478,7 @@ impl Model {
         Some(out)
     }
 
-    /// `decide(decision(data))`.
+    /// The predicted classes or numbers of these rows: `decide(decision(data))`.
     pub fn predict(&self, data: &Dataset) -> Result<Target> {
         Ok(self.decide(&self.decision(data)?))
     }

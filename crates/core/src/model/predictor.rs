@@ -8,19 +8,19 @@ use super::{
     evaluate::{Cache, Evaluation},
 };
 use crate::{
-    data::{Missing, Rows, steps::Plan},
-    gram::{Basis, Extension, GramSet, Stack},
+    data::{Rows, steps::Plan},
+    gram::{Combination, Extension, GramSet, Stack},
     kernels::{Frequencies, KernelSpec, Law, Normalize},
     linalg::Matrix,
 };
 
-/// New rows that one task evaluates.
+/// New rows that one parallel task evaluates.
 const CHUNK: usize = 128;
 
 /// An active kernel's share of one decision function.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
-    /// Which base kernel.
+    /// The number of the base kernel.
     pub kernel: usize,
     /// Its function, weight included.
     pub basis: TermBasis,
@@ -28,7 +28,7 @@ pub(super) struct Term {
     pub absent: f64,
 }
 
-/// See [`Basis`]; samples are counted within the stored rows.
+/// See [`Combination`]; samples are counted within the stored rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TermBasis {
     Samples {
@@ -46,7 +46,7 @@ pub(super) enum TermBasis {
     },
 }
 
-/// One decision function.
+/// One decision function: a constant and kernel terms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Decision {
     pub constant: f64,
@@ -68,7 +68,7 @@ pub struct Predictor {
     pub(super) sparse_start: usize,
     /// Training columns of ready-made kernels in use, ascending.
     pub(super) gram_columns: Vec<usize>,
-    /// Of the columns in use, where kernels have random Fourier features.
+    /// The frequencies of the columns in use, where kernels have random Fourier features.
     pub(super) frequencies: Vec<Frequencies>,
     /// How the columns are made from those of the data.
     pub(super) plan: Plan,
@@ -79,20 +79,19 @@ pub struct Predictor {
 /// A function of new rows: a constant and, kernel by kernel, combinations of kernel values or features.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expansion {
-    /// The constant.
+    /// The constant that is added to all terms.
     pub constant: f64,
     /// Kernel, combination, and its value for rows that lack what the kernel reads.
-    pub terms: Vec<(usize, Basis, f64)>,
+    pub terms: Vec<(usize, Combination, f64)>,
 }
 
 impl Expansion {
-    /// Adds weight · Σ_i a_i k(x_i, ·) for term t of `grams`, which is called `kernel`; `missing` is the rule for rows that lack what it
-    /// reads.
-    pub fn add(&mut self, kernel: usize, weight: f64, (grams, t): (&GramSet, usize), a: &[f64], missing: Missing) {
-        let Extension { mut basis, offset } = grams.extension(t, a);
+    /// Adds weight · Σ_i a_i k(x_i, ·) for term t of `grams`, which is called `kernel`.
+    pub fn add(&mut self, kernel: usize, weight: f64, (grams, t): (&GramSet, usize), a: &[f64]) {
+        let Extension { combination: mut basis, offset, absent } = grams.extension(t, a);
         self.constant += weight * offset;
-        let absent = grams.absent_value(t, a, offset, missing);
-        let (Basis::Samples { coef, .. } | Basis::Monomials { coef } | Basis::Waves { coef, .. }) = &mut basis;
+        let (Combination::Samples { coef, .. } | Combination::Monomials { coef } | Combination::Waves { coef, .. }) =
+            &mut basis;
         coef.iter_mut().for_each(|c| *c *= weight);
         self.terms.push((kernel, basis, weight * absent));
     }
@@ -104,7 +103,7 @@ pub(super) struct TermHeader {
     pub kernel: usize,
     pub monomials: bool,
     pub len: usize,
-    /// Of Gram columns?
+    /// Does it read Gram columns, and not the stored rows?
     #[serde(default, skip_serializing_if = "is_false")]
     pub columns: bool,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -138,22 +137,11 @@ impl Predictor {
 
     /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
     pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
-        Self::imputing(fits, grams, table, normalize, Missing::Refuse)
-    }
-
-    /// The same, with a rule for new rows that lack a view.
-    pub fn imputing(
-        fits: &[Fit],
-        grams: &GramSet,
-        table: Option<(&Rows, &[KernelSpec])>,
-        normalize: Normalize,
-        missing: Missing,
-    ) -> Self {
         let parts = fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p)));
         let expansion = |(fit, part): (&Fit, &FitPart)| {
             let mut out = Expansion { constant: part.bias, terms: Vec::new() };
             for (kernel, &weight) in fit.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                out.add(kernel, weight, (grams, kernel), &part.dual, missing);
+                out.add(kernel, weight, (grams, kernel), &part.dual);
             }
             out
         };
@@ -167,15 +155,15 @@ impl Predictor {
         let precomputed = |kernel: usize| table.map(|(_, k)| &k[kernel]).filter(|k| k.is_precomputed());
         for (kernel, basis, _) in functions.iter().flat_map(|f| &f.terms) {
             match (basis, precomputed(*kernel)) {
-                (Basis::Samples { index, .. }, Some(spec)) => {
+                (Combination::Samples { index, .. }, Some(spec)) => {
                     gram_columns.extend(index.iter().map(|&i| spec.columns[i]));
                 }
-                (Basis::Samples { index, .. }, None) => row_ids.extend_from_slice(index),
-                (Basis::Waves { coef, seed }, _) => {
+                (Combination::Samples { index, .. }, None) => row_ids.extend_from_slice(index),
+                (Combination::Waves { coef, seed }, _) => {
                     let law = table.and_then(|(_, k)| k[*kernel].function.spectrum()).map(|(law, _)| law);
                     drawn.extend(law.map(|law| (law, *seed, coef.len() / 2)));
                 }
-                (Basis::Monomials { .. }, _) => {}
+                (Combination::Monomials { .. }, _) => {}
             }
             if let Some((_, kernels)) = table.filter(|_| precomputed(*kernel).is_none()) {
                 columns.extend_from_slice(&kernels[*kernel].columns);
@@ -185,15 +173,15 @@ impl Predictor {
             list.sort_unstable();
             list.dedup();
         }
-        let stored = |kernel: usize, basis: Basis| match (basis, precomputed(kernel)) {
-            (Basis::Samples { index, coef }, Some(spec)) => {
+        let stored = |kernel: usize, basis: Combination| match (basis, precomputed(kernel)) {
+            (Combination::Samples { index, coef }, Some(spec)) => {
                 let at = |i: &usize| gram_columns.partition_point(|c| *c < spec.columns[*i]);
                 TermBasis::Columns { at: index.iter().map(at).collect(), coef }
             }
-            (Basis::Samples { index, coef }, None) => {
+            (Combination::Samples { index, coef }, None) => {
                 TermBasis::Samples { at: index.iter().map(|i| row_ids.partition_point(|r| r < i)).collect(), coef }
             }
-            (Basis::Monomials { coef } | Basis::Waves { coef, .. }, _) => TermBasis::Features { coef },
+            (Combination::Monomials { coef } | Combination::Waves { coef, .. }, _) => TermBasis::Features { coef },
         };
         let term = |(kernel, basis, absent)| Term { kernel, basis: stored(kernel, basis), absent };
         let decision = |f: Expansion| Decision { constant: f.constant, terms: f.terms.into_iter().map(term).collect() };
@@ -272,7 +260,7 @@ impl Predictor {
         self.evaluate_with(kernels, x, &Rows::from(Matrix::zeros(x.len(), 0)))
     }
 
-    /// The same with the needed values of ready-made kernels.
+    /// Decision values of new rows, with the needed values of ready-made kernels beside them.
     pub fn evaluate_with(&self, kernels: &[KernelSpec], x: &Rows, ready_made: &Rows) -> Matrix {
         let functions = self.decisions.len();
         let ready = self.cache.get(x.is_complete(), || Evaluation::new(self, kernels, x));

@@ -23,9 +23,9 @@ pub struct RuleSet {
     pub rules: Vec<Rule>,
     /// Consensus samples: margin errors, the bound between, support vectors.
     pub positive: Share,
-    /// Quadratic programs solved.
+    /// How many quadratic programs were solved.
     pub qp_calls: usize,
-    /// Of all rules of the machine together.
+    /// The certificate of all rules of the machine together.
     pub certificate: Certificate,
 }
 
@@ -102,7 +102,7 @@ impl Model {
         self.rules.is_some().then(|| self.values(NewRows::Table(data))).transpose()
     }
 
-    /// The same from ready-made kernel values.
+    /// The values of every rule from ready-made kernel values.
     pub fn rule_values_precomputed(&self, block: Stack<'_>) -> Result<Option<Matrix>> {
         self.rules.is_some().then(|| self.values(NewRows::Kernels(block))).transpose()
     }

@@ -27,7 +27,7 @@ use values::{Kernel, Values};
 use super::{Memory, Point, Problem, Run, active, level::working_set, zeros::MACHINE};
 use crate::{
     Error, Result,
-    gram::{EXACT, Factor, GramSource, Images, LowRank},
+    gram::{EXACT, Factor, GramSource, Images, LowRankSum},
     linalg::{Matrix, axpy, dot},
     machine::{
         Solution, Task,
@@ -119,7 +119,7 @@ fn pays(problem: &Problem<'_>, set: &dyn Separable) -> bool {
         return true;
     }
     let columns =
-        || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).thinner(rough(n, true)).rank() + terms);
+        || factors(problem.grams).map(|f| combined(&f, &set.start(terms)).truncated(rough(n, true)).rank() + terms);
     problem.machine.solves_in_bases(n) && columns().is_some_and(|c| 2 * c < n)
 }
 
@@ -175,8 +175,8 @@ fn fit(
 }
 
 /// K_θ.
-fn combined(factors: &[&Factor], theta: &[f64]) -> LowRank {
-    LowRank::new(&theta.iter().copied().zip(factors.iter().copied()).collect::<Vec<_>>())
+fn combined(factors: &[&Factor], theta: &[f64]) -> LowRankSum {
+    LowRankSum::new(&theta.iter().copied().zip(factors.iter().copied()).collect::<Vec<_>>())
 }
 
 /// The mean of K_θ's diagonal.
@@ -319,7 +319,7 @@ impl<'a> Joint<'a> {
     fn point(&self, problem: &Problem<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
         set.tighten(&mut theta);
         let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), self.values.decision(&theta));
-        solution.give = Some(self.machine.give());
+        solution.dual_response = Some(self.machine.dual_response());
         let square = dot(&self.a, &self.a);
         let slope = self.half.iter().enumerate().map(|(t, h)| h + 0.5 * problem.grams.residual(t) * square).collect();
         let (primal, dual_sum) = (solution.primal, solution.dual_sum);

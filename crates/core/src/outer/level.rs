@@ -80,7 +80,7 @@ pub fn fit(
             mu = cuts.bound(set, &point.theta, TUNING.projection_gap_share * (run.upper() - run.lower)).0;
             run.raise(cuts.aggregate(set, &mu).0);
             let (average, images) = (cuts.average(&mu), cuts.average_images(&mu));
-            let (value, slope) = run.cut(&average, images.as_ref());
+            let (value, slope) = run.cut(&average, images.as_ref(), &point.solutions);
             run.raise(value - set.support(&slope));
             screened = memory.screen.as_mut().is_some_and(|s| s.passed(&run, set, (value, &slope, &average)));
             cuts.push(value, slope, average.clone(), images);

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Point, Problem, rounding::Slack, spread};
 use crate::{
     Error, Result,
-    gram::GramSource,
+    gram::{GramSource, Scratch},
     linalg::{Matrix, dot},
     machine::{Combined, Solution, Stop},
     model::{Certificate, Fit, FitPart},
@@ -33,6 +33,8 @@ pub struct Run<'a> {
     pub lower: f64,
     trace: Vec<IterRecord>,
     stopped: bool,
+    /// Memory that one combined kernel leaves to the next.
+    pub(super) scratch: Scratch,
     /// What rounding may have done to the bounds of the best point, and the objective by which that point is known.
     slack: Cell<Option<(f64, Slack)>>,
 }
@@ -51,6 +53,7 @@ impl<'a> Run<'a> {
             lower,
             trace: Vec::new(),
             stopped: false,
+            scratch: Scratch::default(),
             slack: Cell::new(None),
         }
     }
@@ -133,7 +136,8 @@ impl<'a> Run<'a> {
     /// Solves the machine at θ to a relative gap.
     pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
         let (mut point, _) = self.solve(relative, theta, start)?;
-        point.slope = self.slope(&point.duals(), &(0..self.problem.grams.n_terms()).collect::<Vec<_>>());
+        let all: Vec<usize> = (0..self.problem.grams.n_terms()).collect();
+        point.slope = self.slope(&point.duals(), &point.solutions, &all);
         Ok(point)
     }
 
@@ -142,7 +146,7 @@ impl<'a> Run<'a> {
         let (mut point, _) = self.solve(relative, theta, start)?;
         let active: Vec<usize> = (0..point.theta.len()).filter(|&t| point.theta[t] != 0.0).collect();
         point.slope = vec![0.0; point.theta.len()];
-        active.iter().zip(self.slope(&point.duals(), &active)).for_each(|(&t, g)| point.slope[t] = g);
+        active.iter().zip(self.slope(&point.duals(), &point.solutions, &active)).for_each(|(&t, g)| point.slope[t] = g);
         Ok(point)
     }
 
@@ -162,7 +166,7 @@ impl<'a> Run<'a> {
         let (mut point, kernel) = self.solve(relative, theta, start)?;
         let duals = point.duals();
         point.images = self.images(&duals);
-        point.slope = self.cut(&duals, point.images.as_ref()).1;
+        point.slope = self.cut(&duals, point.images.as_ref(), &point.solutions).1;
         Ok((point, kernel))
     }
 
@@ -172,20 +176,23 @@ impl<'a> Run<'a> {
         let needed = if self.best.is_some() { 0.1 * relative * self.upper().abs() } else { 0.0 };
         let absolute = (NEGLIGIBLE * self.scale).min(needed.max(rounding));
         let stop = Stop { absolute, relative };
-        let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop)?;
+        let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop, &self.scratch)?;
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
         Ok((Point { theta, solutions, primal, dual_sum, slope: Vec::new(), images: None }, kernel))
     }
 
-    /// ½ (s_m + residual_m ‖a‖²) of some terms, summed over parts.
-    fn slope(&self, duals: &[Vec<f64>], terms: &[usize]) -> Vec<f64> {
+    /// ½ (s_m + residual_m ‖a‖²) of some terms, summed over parts. Of `solutions` at these multipliers, forms that are known are taken.
+    fn slope(&self, duals: &[Vec<f64>], solutions: &[Solution], terms: &[usize]) -> Vec<f64> {
         let grams = self.problem.grams;
         let mut slope = vec![0.0; terms.len()];
         for (part, a) in self.problem.parts.iter().zip(duals) {
             let square = dot(a, a);
             let s = match part.rows {
-                None => grams.quad_forms_of(terms, a),
+                None => match solutions.iter().find(|s| s.a == *a) {
+                    Some(solution) => solution.forms.of(grams, terms, a),
+                    None => grams.quad_forms_of(terms, a),
+                },
                 Some(rows) => grams.quad_forms_of(terms, &spread(a, rows, grams.n_samples())),
             };
             for ((g, s), &t) in slope.iter_mut().zip(s).zip(terms) {
@@ -208,11 +215,13 @@ impl<'a> Run<'a> {
     }
 
     /// A(a) and the slope of the cut that multipliers prove, with no machine solved, from their images where they are at hand.
-    pub fn cut(&self, duals: &[Vec<f64>], images: Option<&Matrix>) -> (f64, Vec<f64>) {
+    /// Of `solutions` at these multipliers, forms that are known are taken.
+    pub fn cut(&self, duals: &[Vec<f64>], images: Option<&Matrix>, solutions: &[Solution]) -> (f64, Vec<f64>) {
         let value =
             self.problem.parts.iter().zip(duals).map(|(p, a)| p.task.loss.dual_sum(p.task.y, a, p.task.cost)).sum();
         let Some(images) = images else {
-            return (value, self.slope(duals, &(0..self.problem.grams.n_terms()).collect::<Vec<_>>()));
+            let all: Vec<usize> = (0..self.problem.grams.n_terms()).collect();
+            return (value, self.slope(duals, solutions, &all));
         };
         let (a, square) = (&duals[0], dot(&duals[0], &duals[0]));
         let form = |t: usize| dot(a, images.row(t)).max(0.0) + self.problem.grams.residual(t) * square;
@@ -314,9 +323,10 @@ pub fn solve_at(
     theta: &[f64],
     start: Option<&[Vec<f64>]>,
     stop: Stop,
+    scratch: &Scratch,
 ) -> Result<(Vec<Solution>, Combined)> {
-    let near = stop.relative >= ROUNDED && p.parts.iter().all(|part| part.rows.is_none());
-    let kernel = Combined::new(grams, theta, p.room, p.machine, near)?;
+    let single = stop.relative >= ROUNDED && p.parts.iter().all(|part| part.rows.is_none());
+    let kernel = Combined::new(grams, theta, p.room, p.machine, single.then_some(scratch))?;
     let solve = |k: usize| {
         let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
         match part.rows {

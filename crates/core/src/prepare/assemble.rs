@@ -6,26 +6,26 @@ use crate::{
     data::Target,
     machine::Fitting,
     model::{Certificate, Fit, FitPart, Localized, Machine, Predictor},
-    request::{LossName, TrainSpec},
+    request::TrainSpec,
     trace::relative_gap,
 };
 
 impl Prepared {
-    /// Decision functions of a fit in the target's own units.
+    /// Brings the decision functions of a fit back to the target's own units.
     pub(crate) fn to_target_units(&self, fit: &mut Fit, spec: &TrainSpec) {
         let unit = self.samples.unit(spec);
         fit.parts.iter_mut().for_each(|p| p.rescale(unit));
     }
 
-    /// A model whose weights are the same for all rows.
+    /// Makes a model whose weights are the same for all rows.
     pub(crate) fn assemble_fits(&self, fits: &[Fit], spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
         let table = self.table_and_kernels();
-        let mut predictor = Predictor::imputing(fits, &self.grams, table, spec.normalize, spec.missing);
+        let mut predictor = Predictor::new(fits, &self.grams, table, spec.normalize);
         self.finish_predictor(&mut predictor);
         self.assemble(fits, spec, fitting, predictor, None)
     }
 
-    /// Rows by their numbers in the data, columns by the steps that make them.
+    /// Numbers the support rows as the data do, and adds the preprocessing that makes the columns.
     pub(crate) fn finish_predictor(&self, predictor: &mut Predictor) {
         predictor.rename_rows(&self.samples.kept);
         predictor.prepare_with(&self.plan);
@@ -49,13 +49,7 @@ impl Prepared {
         let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
         filled.memory = Some(self.budget.bytes);
-        filled.loss = Some(match fitting {
-            Fitting::Hinge(_) => LossName::Hinge,
-            Fitting::SquaredHinge(_) => LossName::SquaredHinge,
-            Fitting::Logistic(_) => LossName::Logistic,
-            Fitting::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
-            Fitting::Squared(_) => LossName::Squared,
-        });
+        filled.loss = Some(fitting.name());
         if let (Fitting::EpsilonInsensitive(_), Target::Values(y)) = (fitting, &self.samples.target) {
             filled.epsilon = Some(tube(spec, y));
         }
@@ -82,7 +76,7 @@ impl Prepared {
         Ok(model)
     }
 
-    /// One decision function; where weights are shared its certificate is the machine's own for these weights.
+    /// Describes one decision function. Where weights are shared, its certificate is the machine's own at these weights.
     fn machine(&self, fit: &Fit, part: &FitPart) -> Machine {
         let support: Vec<usize> = (0..part.dual.len()).filter(|&i| part.dual[i] != 0.0).collect();
         let certificate = if fit.parts.len() == 1 {

@@ -50,13 +50,14 @@ pub(crate) fn is_constant(fit: &Fit, parts: &[Part<'_>], alone: Option<&Task>) -
     fit.parts.iter().zip(parts).all(still) || alone.and_then(one_sided).is_some()
 }
 
-/// The share, where predictions vary too little. A target that does not vary is a constant rightly.
+/// How little predictions vary, as a share of how much the target varies; `None` where they vary enough. For a target that does not vary a
+/// constant is right.
 fn little_spread(predicted: &[f64], y: &[f64]) -> Option<f64> {
     let share = deviation(predicted) / deviation(y);
     (share < SPREAD).then_some(share)
 }
 
-/// The class that every row is predicted to be, if there is one.
+/// Finds the class that every row is predicted to be, if there is one.
 fn one_class(task: &Task, values: &[Vec<f64>]) -> Option<usize> {
     let Task::Classification { classes, scheme } = task else { return None };
     if *scheme == Scheme::OneVsOne && classes.len() > 2 {

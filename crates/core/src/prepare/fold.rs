@@ -13,9 +13,9 @@ use crate::{
 /// What a fit learns from, less the answers: a table, or ready-made kernel matrices of shape (n, n, M).
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// Rows and columns.
+    /// A table, whose kernels are computed.
     Table(&'a Dataset),
-    /// Kernel values between the rows.
+    /// Ready-made kernel matrices between the rows.
     Ready(Stack<'a>),
 }
 
@@ -29,7 +29,7 @@ impl Source<'_> {
         Samples::new(rows, target, weight).map(|_| ())
     }
 
-    /// Terms between the rows `rows`.
+    /// Prepares the kernel terms between the rows `rows`.
     pub(crate) fn prepare(
         self,
         rows: &[usize],
@@ -63,18 +63,18 @@ pub struct Fold<'a> {
 
 /// What a model says about the test part of a [`Fold`].
 pub struct Tested {
-    /// The right answers.
+    /// The right answers for the test rows.
     pub truth: Target,
-    /// The model's.
+    /// The answers that the model gives.
     pub predicted: Target,
-    /// A column per class, one in all for two classes or for values.
+    /// Scores of the test rows: a column per class, one in all for two classes or for values.
     pub scores: Matrix,
-    /// A column per class, where the model has probabilities.
+    /// Probabilities with a column per class, where the model has them.
     pub probabilities: Option<Matrix>,
 }
 
 impl Tested {
-    /// How good the answers are.
+    /// Measures how good the answers are.
     pub fn score(&self, metric: Metric) -> Result<f64> {
         metric.evaluate(&self.truth, &self.predicted, &self.scores, self.probabilities.as_ref())
     }
@@ -88,7 +88,7 @@ impl<'a> Fold<'a> {
         Ok(Self { source, target, weight, train, test, terms: None })
     }
 
-    /// Kernel terms of the training rows, as `spec` wants them.
+    /// Gives the kernel terms of the training rows as `spec` asks for them, made anew where the last ones differ.
     pub fn terms(&mut self, spec: &TrainSpec) -> Result<&Prepared> {
         let fits = |p: &Prepared| {
             spec.same_terms(&p.terms_of) && spec.method.region_column() == p.terms_of.method.region_column()
@@ -100,7 +100,7 @@ impl<'a> Fold<'a> {
         Ok(self.terms.insert(terms))
     }
 
-    /// What a model of the training rows says about the test rows.
+    /// Asks a model of the training rows about the test rows.
     pub fn test(&self, model: &Model) -> Result<Tested> {
         let decision = match self.source {
             Source::Table(data) => model.decision(&data.select(&self.test))?,
@@ -118,7 +118,7 @@ impl<'a> Fold<'a> {
         })
     }
 
-    /// Rows of the test part.
+    /// The numbers of the test rows.
     pub fn test_rows(&self) -> &[usize] {
         &self.test
     }

@@ -4,7 +4,7 @@ use super::{Job, Prepared, regions::Placing};
 use crate::{
     Model, Result,
     data::Rows,
-    gram::Basis,
+    gram::Combination,
     kernels::KernelSpec,
     localize::Gating,
     model::{Expansion, Fit, Localized, Predictor},
@@ -53,7 +53,7 @@ impl Prepared {
     pub(crate) fn expand(&self, weights: &[f64], a: &[f64]) -> Expansion {
         let mut out = Expansion::default();
         for (m, &w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-            out.add(m, w, (&self.grams, m), a, self.terms_of.missing);
+            out.add(m, w, (&self.grams, m), a);
         }
         out
     }
@@ -61,7 +61,7 @@ impl Prepared {
 
 /// Functions of one kernel get the same rows, with zeros where they had none: kernel values of a new row are then computed once for all.
 fn share_rows(functions: &mut [Expansion]) {
-    let mut by_kernel: std::collections::BTreeMap<usize, Vec<&mut Basis>> = std::collections::BTreeMap::new();
+    let mut by_kernel: std::collections::BTreeMap<usize, Vec<&mut Combination>> = std::collections::BTreeMap::new();
     for (kernel, basis, _) in functions.iter_mut().flat_map(|f| &mut f.terms) {
         by_kernel.entry(*kernel).or_default().push(basis);
     }
@@ -69,7 +69,7 @@ fn share_rows(functions: &mut [Expansion]) {
         let mut all: Option<Vec<usize>> = None;
         let mut differ = false;
         for basis in bases.iter() {
-            let Basis::Samples { index, .. } = &**basis else { continue };
+            let Combination::Samples { index, .. } = &**basis else { continue };
             match &mut all {
                 None => all = Some(index.clone()),
                 Some(rows) if rows != index => {
@@ -83,7 +83,7 @@ fn share_rows(functions: &mut [Expansion]) {
         }
         let Some(rows) = all.filter(|_| differ) else { continue };
         for basis in bases.iter_mut() {
-            let Basis::Samples { index, coef } = &mut **basis else { continue };
+            let Combination::Samples { index, coef } = &mut **basis else { continue };
             let mut shared = vec![0.0; rows.len()];
             index.iter().zip(coef.iter()).for_each(|(i, c)| shared[rows.partition_point(|r| r < i)] = *c);
             (*index, *coef) = (rows.clone(), shared);

@@ -3,6 +3,7 @@
 mod assemble;
 mod flat;
 mod fold;
+mod inner_fold;
 mod job;
 mod local;
 mod prepared;
@@ -11,6 +12,7 @@ mod samples;
 
 pub(crate) use flat::is_constant;
 pub use fold::{Fold, Source, Tested};
+pub(crate) use inner_fold::InnerFold;
 pub(crate) use job::Job;
 pub(crate) use local::LocalParts;
 pub use prepared::Prepared;

@@ -23,7 +23,7 @@ pub struct Prepared {
     pub(crate) samples: Samples,
     pub(crate) grams: GramSet,
     pub(crate) input: Input,
-    /// The standardised table, for tables.
+    /// The standardised table; `None` for ready-made kernels.
     pub(crate) table: Option<Rows>,
     /// How the table was made from the columns that the user gave.
     pub(super) plan: Plan,
@@ -53,7 +53,7 @@ impl Prepared {
         Self::from_kept(kept, samples, bank, spec, began).map_err(|e| kept.located(e))
     }
 
-    /// The same from the rows that have a weight.
+    /// Prepares the rows whose weight is not zero.
     fn from_kept(
         data: &Dataset,
         samples: Samples,
@@ -82,6 +82,7 @@ impl Prepared {
         warnings.extend(imputed_views(&scaled, spec.missing));
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
+        let budget = budget.less(scaled.rows().bytes());
         warnings.extend_from_slice(grams.notes());
         let texts = raw.rows().sequences().len();
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
@@ -117,28 +118,29 @@ impl Prepared {
             GramSet::from_stack_repaired(part, &names, &options, spec.indefinite)
                 .map_err(|e| e.in_rows(&samples.kept))?
         };
+        let grams = grams.with_missing(spec.missing);
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
         let (table, plan, terms_of, regions, region_column) = (None, Plan::default(), spec.clone(), None, None);
         Ok(Self { samples, grams, input, table, plan, budget, terms_of, regions, region_column, warnings, began })
     }
 
-    /// Things the user should know about them.
+    /// Sentences that the user should read about the data and the kernels.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Names of the kernels.
+    /// The names of the kernels, in the order of their weights.
     pub fn kernel_names(&self) -> Vec<String> {
         self.input.kernel_names().into_iter().map(String::from).collect()
     }
 
-    /// The kernel terms.
+    /// The kernel terms that fits combine.
     pub fn grams(&self) -> &GramSet {
         &self.grams
     }
 
-    /// Some of the rows, with kernel terms of their own: for cross-validation.
+    /// Makes a part for cross-validation: some of the rows, with kernel terms of their own.
     pub(crate) fn part(&self, samples: Samples, grams: GramSet, input: Input, table: Option<Rows>) -> Self {
         let terms_of = self.terms_of.clone();
         Self {
@@ -156,15 +158,16 @@ impl Prepared {
         }
     }
 
-    /// Bytes left for combined kernels.
+    /// The memory left for combined kernels, in bytes.
     pub(crate) fn room(&self) -> Budget {
-        Budget { bytes: self.budget.bytes.saturating_sub(self.grams.bytes()) }
+        let table = self.table.as_ref().map_or(0, Rows::bytes);
+        self.budget.less(table).less(self.grams.bytes())
     }
 
-    /// How kernel terms are built, with the memory that is left.
+    /// Says how kernel terms are built, within the memory that is left.
     pub(crate) fn options_left(&self, spec: &TrainSpec) -> BuildOptions {
         let (mut options, _) = options(spec);
-        options.budget.bytes = options.budget.bytes.saturating_sub(self.grams.bytes());
+        options.budget = self.room();
         options
     }
 
@@ -233,7 +236,7 @@ fn spherical_ready_made() -> Error {
     )
 }
 
-/// What was put in the place of views that rows lack.
+/// Tells for each view that rows lack what was put in its place.
 fn imputed_views(data: &Dataset, missing: Missing) -> Vec<String> {
     let value = if missing == Missing::Mean { "the mean of the rows that have it" } else { "zero" };
     let told = |name: &str, columns: Vec<usize>| {

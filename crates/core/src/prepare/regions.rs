@@ -12,9 +12,9 @@ use crate::{
     request::TrainSpec,
 };
 
-/// Starts of the clustering that finds groups.
+/// Number of starts of the clustering that finds groups; ten, as for [`crate::request::Clmkl`].
 const GROUP_STARTS: usize = 10;
-/// Rows of memberships add up to 1 within this.
+/// Memberships of a row may add up to 1 with this error: given with seven digits, they may be rounded.
 const SUM: f64 = 1e-6;
 
 /// Regions that the user gives instead of clustering.
@@ -27,7 +27,7 @@ pub enum Regions {
 }
 
 impl Prepared {
-    /// The same data with regions (or groups) given, one entry per row that the data had.
+    /// Takes regions (or groups) that the user gives, one entry per row that the data had.
     pub fn with_regions(mut self, regions: Regions) -> Result<Self> {
         let kept = &self.samples.kept;
         let n = match &self.input {
@@ -52,7 +52,7 @@ impl Prepared {
         Ok(self)
     }
 
-    /// Hard groups in the feature space of Σ weight_m k_m.
+    /// Finds hard groups in the feature space of Σ weight_m k_m, or takes those given.
     pub(crate) fn groups_of(&self, spec: &TrainSpec, weights: Vec<f64>, n_groups: usize, seed: u64) -> Result<Placed> {
         if let Some(placed) = self.regions_without_kernel(spec)? {
             return Ok(placed);
@@ -66,7 +66,7 @@ impl Prepared {
         Ok(Placed::by_centres(self, one_hot(&clusters.labels, clusters.len()), None, &clusters, source))
     }
 
-    /// Regions that a column says or that were given as memberships: no kernel is needed to place rows.
+    /// Takes the regions that a column says or that were given as memberships: no kernel is needed to place rows in them.
     pub(crate) fn regions_without_kernel(&self, spec: &TrainSpec) -> Result<Option<Placed>> {
         let without = |memberships, placement| Placed { memberships, placement, functions: vec![], kernels: vec![] };
         if let Some(column) = spec.method.region_column() {
@@ -90,12 +90,12 @@ impl Prepared {
         }
     }
 
-    /// K₀ of a gate.
+    /// Computes K₀, the kernel in whose feature space a gate is linear.
     pub(crate) fn gate_gram(&self, spec: &TrainSpec, text: Option<&str>) -> Result<Gram> {
         Ok(self.placing_kernel(spec, "gate_kernel", text)?.gram(&self.grams))
     }
 
-    /// The kernel in whose feature space rows are placed.
+    /// Reads the kernel in whose feature space rows are placed: in the kernel language, or the number of a base kernel.
     pub(crate) fn placing_kernel(&self, spec: &TrainSpec, name: &str, text: Option<&str>) -> Result<PlacingKernel> {
         let terms = self.grams.n_terms();
         let Some(text) = text else { return Ok(PlacingKernel::Base(vec![1.0 / terms as f64; terms])) };
@@ -113,14 +113,14 @@ impl Prepared {
         let (mut build, _) = options(spec);
         build.budget = self.room();
         let grams = GramSet::from_rows(x, &kernels, &build)?;
-        Ok(PlacingKernel::Own { grams, kernels, after: terms })
+        Ok(PlacingKernel::Own { grams: Box::new(grams), kernels, after: terms })
     }
 }
 
-/// Σ_m w_m k_m over base kernels, or the average of kernels of its own.
+/// A kernel that places rows: Σ_m w_m k_m over base kernels, or the average of kernels of its own.
 pub(crate) enum PlacingKernel {
     Base(Vec<f64>),
-    Own { grams: GramSet, kernels: Vec<KernelSpec>, after: usize },
+    Own { grams: Box<GramSet>, kernels: Vec<KernelSpec>, after: usize },
 }
 
 impl PlacingKernel {
@@ -131,19 +131,19 @@ impl PlacingKernel {
         }
     }
 
-    /// constant + Σ_i coef_i k(x_i, ·).
+    /// Makes the function constant + Σ_i coef_i k(x_i, ·).
     pub fn expand(&self, at: &Prepared, constant: f64, coef: &[f64]) -> Expansion {
-        let (base, missing) = (&at.grams, at.terms_of.missing);
+        let base = &at.grams;
         let mut out = Expansion { constant, terms: Vec::new() };
         match self {
             Self::Base(weights) => {
                 for (m, &w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                    out.add(m, w, (base, m), coef, missing);
+                    out.add(m, w, (base, m), coef);
                 }
             }
             Self::Own { grams, after, .. } => {
                 let share = 1.0 / grams.n_terms() as f64;
-                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (grams, t), coef, missing));
+                (0..grams.n_terms()).for_each(|t| out.add(after + t, share, (&**grams, t), coef));
             }
         }
         out
@@ -178,7 +178,7 @@ impl Placed {
         Self { memberships, placement: Placement::Clusters { tau }, functions, kernels: source.kernels() }
     }
 
-    /// Groups of the rows, where each belongs to one.
+    /// The group of every row; refuses soft memberships.
     pub fn labels(&self) -> Result<Vec<usize>> {
         let own = |i: usize| self.memberships.row(i).iter().position(|c| *c == 1.0);
         let labels: Option<Vec<usize>> = (0..self.memberships.rows()).map(own).collect();
@@ -200,14 +200,14 @@ pub(crate) struct Placing {
 
 /// The column that says the region.
 pub(super) struct RegionColumn {
-    /// As the request names it.
+    /// The name or number by which the request asks for it.
     asked: String,
     name: String,
     values: Vec<f64>,
 }
 
 impl RegionColumn {
-    /// By its name, or its number, 1 the first.
+    /// Finds the column by its name, or by its number, counted from 1.
     pub fn of(data: &Dataset, asked: &str) -> Result<Self> {
         let columns = data.columns();
         let numbered = || asked.parse::<usize>().ok().and_then(|k| k.checked_sub(1)).filter(|&k| k < columns.len());

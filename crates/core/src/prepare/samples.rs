@@ -3,16 +3,15 @@
 use crate::{
     Error, Result, Told,
     data::Target,
-    loss::{EpsilonInsensitive, Hinge, Logistic, Squared, SquaredHinge},
     machine::Fitting,
     model::Task as Prediction,
     request::{ClassWeight, LossName, Scheme, TrainSpec},
     trace::Observer,
 };
 
-/// Rows with weight 0 are gone.
+/// The training rows that have a weight; rows with weight 0 are gone.
 pub(crate) struct Samples {
-    /// Their positions in what the user gave.
+    /// The positions of the rows in the data that the user gave.
     pub kept: Vec<usize>,
     pub target: Target,
     pub weights: Vec<f64>,
@@ -72,8 +71,8 @@ impl Samples {
         Ok(Self { weights: kept.iter().map(|&i| weights[i]).collect(), kept, target })
     }
 
-    /// What values are divided by before they are fitted: their deviation over the rows, each counted once. 1 for classes, for values that
-    /// are all equal, and where the request asks for the problem in the target's own units.
+    /// The number that a regression's target is divided by before it is fitted: its deviation over the rows, each counted once. It is 1 for
+    /// classes, for values that are all equal, and where the request asks for the problem in the target's own units.
     pub fn unit(&self, spec: &TrainSpec) -> f64 {
         let Target::Values(y) = &self.target else { return 1.0 };
         let deviation = deviation(y);
@@ -83,30 +82,23 @@ impl Samples {
         if spec.scale_target && varies { deviation } else { 1.0 }
     }
 
+    /// The loss that the request asks for, with its parameters in the units that are fitted.
     pub fn fitting(&self, spec: &TrainSpec) -> Result<Fitting> {
-        match &self.target {
-            Target::Classes { .. } => match spec.loss.unwrap_or(LossName::Hinge) {
-                LossName::Hinge => Ok(Fitting::Hinge(Hinge)),
-                LossName::SquaredHinge => Ok(Fitting::SquaredHinge(SquaredHinge)),
-                LossName::Logistic => Ok(Fitting::Logistic(Logistic)),
-                LossName::Squared => Ok(Fitting::Squared(Squared)),
-                LossName::EpsilonInsensitive => Err(Error::param(
-                    "loss",
-                    "hinge, squared_hinge, logistic or squared for classes",
-                    "epsilon_insensitive",
-                )),
-            },
-            Target::Values(y) => match spec.loss.unwrap_or(LossName::EpsilonInsensitive) {
-                LossName::EpsilonInsensitive => {
-                    let epsilon = tube(spec, y);
-                    // The number given is checked before it is scaled, so that a message shows it as it was typed.
-                    EpsilonInsensitive::new(epsilon)?;
-                    Ok(Fitting::EpsilonInsensitive(EpsilonInsensitive::new(epsilon / self.unit(spec))?))
-                }
-                LossName::Squared => Ok(Fitting::Squared(Squared)),
-                other => Err(Error::param("loss", "epsilon_insensitive or squared for values", other.as_str())),
-            },
+        let (suits, default, what): (fn(LossName) -> bool, _, _) = match &self.target {
+            Target::Classes { .. } => (LossName::suits_classes, LossName::Hinge, "classes"),
+            Target::Values(_) => (LossName::suits_values, LossName::EpsilonInsensitive, "values"),
+        };
+        let name = spec.loss.unwrap_or(default);
+        if !suits(name) {
+            let known: Vec<&str> = LossName::ALL.into_iter().filter(|l| suits(*l)).map(LossName::as_str).collect();
+            let (last, others) = known.split_last().unwrap_or((&"", &[]));
+            return Err(Error::param("loss", format!("{} or {last} for {what}", others.join(", ")), name.as_str()));
         }
+        let Target::Values(y) = &self.target else { return Fitting::new(name, 0.0) };
+        let epsilon = tube(spec, y);
+        // The number given is checked before it is scaled, so that a message shows it as it was typed.
+        Fitting::new(name, epsilon)?;
+        Fitting::new(name, epsilon / self.unit(spec))
     }
 
     fn class_factors(&self, class_weight: &ClassWeight) -> Result<Vec<f64>> {
@@ -137,7 +129,7 @@ impl Samples {
         Ok(labels.iter().map(|&l| factors[l]).collect())
     }
 
-    /// Targets, prices and rows of every machine: one for values and for two classes (positive = the second), else by scheme.
+    /// Targets, costs and rows of every machine: one machine for values and for two classes (positive = the second), else by scheme.
     pub fn machines(&self, spec: &TrainSpec) -> Result<Vec<MachineTask>> {
         let factors = self.class_factors(&spec.class_weight)?;
         let cost: Vec<f64> = self.weights.iter().zip(&factors).map(|(w, c)| spec.c * w * c).collect();
@@ -172,7 +164,7 @@ impl Samples {
         })
     }
 
-    /// The samples `index`, counted among the kept ones.
+    /// Takes the samples `index`, counted among the kept ones.
     pub fn select(&self, index: &[usize]) -> Self {
         Self {
             kept: index.iter().map(|&i| self.kept[i]).collect(),
@@ -197,20 +189,20 @@ impl Samples {
     }
 }
 
-/// What one machine is fitted to.
+/// Targets, costs and rows that one machine is fitted to.
 pub(crate) struct MachineTask {
     pub y: Vec<f64>,
     pub cost: Vec<f64>,
-    /// `None` means all.
+    /// The rows that the machine sees; `None` means all.
     pub rows: Option<Vec<usize>>,
 }
 
-/// Half-width of the tube, in the target's own units.
+/// The half-width of the tube in the target's own units: what was asked for, else a tenth of the target's deviation.
 pub(crate) fn tube(spec: &TrainSpec, y: &[f64]) -> f64 {
     spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y))
 }
 
-/// Population standard deviation. Differences are squared after division by the largest, so that no square overflows or vanishes.
+/// The population standard deviation. Differences are squared after division by the largest, so that no square overflows or vanishes.
 pub(crate) fn deviation(y: &[f64]) -> f64 {
     let n = y.len() as f64;
     let mean = y.iter().map(|v| v / n).sum::<f64>();

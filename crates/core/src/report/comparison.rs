@@ -12,16 +12,16 @@ use crate::{
     train::at_edge,
 };
 
-/// Kernels drawn per method, at most.
+/// The most kernels that are drawn for a method.
 const MAX_KERNELS: usize = 15;
-/// Methods whose kernels are drawn, at most.
+/// The most methods whose kernels are drawn.
 const MAX_METHODS: usize = 12;
-/// Splits in the heat map, at most.
+/// The most splits that the heat map shows.
 const MAX_SPLITS: usize = 20;
-/// Groups listed, at most.
+/// The most groups of interchangeable kernels that are listed.
 const MAX_GROUPS: usize = 12;
 
-/// `0.812 ± 0.034`.
+/// Writes a mean and its deviation, as `0.812 ± 0.034`.
 fn plus_minus(mean: Option<f64>, sd: Option<f64>) -> String {
     match (mean, sd) {
         (Some(m), Some(s)) => format!("{} ± {}", significant(m, 3), significant(s, 2)),

@@ -6,10 +6,10 @@ use super::{
     AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, comparison, gap, learned, seconds, significant, svg,
 };
 
-/// Kernels shown per method, at most.
+/// The most kernels that are shown for a method.
 const MAX_KERNELS: usize = 40;
 
-/// The whole page.
+/// The report as one HTML page that loads nothing.
 pub fn html(data: &ReportData) -> String {
     // Beside a comparison, the table of methods is about one fit.
     let own = data.methods.first().map(|m| m.method.as_str());

@@ -31,7 +31,7 @@ pub struct ReportData {
     pub title: String,
     /// The exact command that made it.
     pub command: String,
-    /// Version of mercer.
+    /// The version of mercer that made the report.
     pub version: String,
     /// The data in words: label and value, e.g. `("rows", "150")`.
     pub data: Vec<(String, String)>,
@@ -56,12 +56,12 @@ pub struct ReportData {
     pub warnings: Vec<String>,
 }
 
-/// A measured quality.
+/// A measured quality with its interval, where one is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// E.g. `test accuracy`.
+    /// What was measured and on which rows, e.g. `test accuracy`.
     pub name: String,
-    /// The measured value.
+    /// The measured value, in the metric's units.
     pub value: f64,
     /// A 95 % interval, where one is known.
     pub interval: Option<(f64, f64)>,
@@ -81,11 +81,11 @@ pub struct MethodRow {
     /// Kernels that together carry 99 % of the weight, on average over machines.
     #[serde(default)]
     pub carrying: usize,
-    /// Kernels on offer.
+    /// How many kernels the bank offered.
     pub total: usize,
     /// The relative duality gap, of all machines together; `None` where the method has none.
     pub gap: Option<f64>,
-    /// The worst machine's.
+    /// How the fit ended; with several machines, the worst of them.
     pub status: Status,
     /// Wall seconds of the fit.
     pub seconds: f64,
@@ -99,18 +99,18 @@ pub struct WeightPanel {
     /// What each machine decides, e.g. class names, or the region where weights depend on it; one entry per row of `weights`, and one in
     /// all where weights are shared.
     pub machines: Vec<String>,
-    /// Kernel names.
+    /// The names of the kernels.
     pub kernels: Vec<String>,
-    /// `weights[machine or region][kernel]`.
+    /// Kernel weights, as `weights[machine or region][kernel]`.
     pub weights: Vec<Vec<f64>>,
 }
 
 /// Centred alignments, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AlignmentPanel {
-    /// Kernel names.
+    /// The names of the kernels.
     pub kernels: Vec<String>,
-    /// Of each kernel with the target.
+    /// The alignment of each kernel with the target.
     pub target: Vec<f64>,
     /// `between[s][t]`, of kernels with each other.
     pub between: Vec<Vec<f64>>,
@@ -151,16 +151,16 @@ pub enum Outcome {
     Confusion {
         /// Which fit, on which rows.
         label: String,
-        /// Class names.
+        /// The names of the classes.
         classes: Vec<String>,
-        /// `counts[true][predicted]`.
+        /// How many rows there are, as `counts[true][predicted]`.
         counts: Vec<Vec<usize>>,
     },
     /// Pairs of true and predicted value.
     Residuals {
         /// Which fit, on which rows.
         label: String,
-        /// `(true, predicted)`.
+        /// The true and the predicted value of each row.
         pairs: Vec<(f64, f64)>,
     },
 }

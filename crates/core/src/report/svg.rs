@@ -7,11 +7,11 @@ use super::{TraceLine, html::escape, words::significant};
 
 /// Left edge and width of the plotting area (percent), top and height (pixels).
 const AREA: (f64, f64, f64, f64) = (12.0, 85.0, 12.0, 240.0);
-/// Marks for hovering, per line, at most.
+/// The most marks of a line that show a value under the pointer.
 const MAX_MARKS: usize = 60;
-/// Points of a scatter, at most.
+/// The most points of a scatter plot; of more, evenly strided ones are drawn.
 const MAX_POINTS: usize = 2000;
-/// Smallest gap drawn; an exact zero sits here.
+/// The smallest gap that is drawn; an exact zero is drawn here.
 const FLOOR: f64 = 1e-16;
 
 /// A bar of `share` (0 to 1); the number stands beside it, so it is hidden from screen readers.
@@ -58,7 +58,7 @@ pub fn roc(curves: &[(&str, &[(f64, f64)])]) -> Option<String> {
     if curves.iter().all(|c| c.1.is_empty()) {
         return None;
     }
-    let frame = Frame { x: (0.0, 1.0), y: (0.0, 1.0) };
+    let frame = PlotRange { x: (0.0, 1.0), y: (0.0, 1.0) };
     let marks: Vec<(f64, String)> =
         (0..=5).map(|i| (f64::from(i) / 5.0, format!("{:.1}", f64::from(i) / 5.0))).collect();
     let mut body = frame.axes(&marks, &marks, "share of negatives taken for positives");
@@ -85,7 +85,7 @@ pub fn convergence(lines: &[TraceLine]) -> Option<String> {
     let low = all().map(|p| p.1).reduce(f64::min)?.floor();
     let high = all().map(|p| p.1).reduce(f64::max)?.ceil().max(low + 1.0);
     let end = all().map(|p| p.0).fold(0.0, f64::max).max(1e-3);
-    let frame = Frame { x: (0.0, end), y: (low, high) };
+    let frame = PlotRange { x: (0.0, end), y: (low, high) };
 
     let step = ((high - low) / 8.0).ceil() as usize;
     let mut body = frame.axes(
@@ -124,7 +124,7 @@ pub fn scatter(pairs: &[(f64, f64)]) -> Option<String> {
     let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
     let pad = (0.03 * (high - low)).max(1e-9 * high.abs()).max(f64::MIN_POSITIVE);
     let range = (low - pad, high + pad);
-    let frame = Frame { x: range, y: range };
+    let frame = PlotRange { x: range, y: range };
     let marks = ticks(range.0, range.1);
     let mut body = frame.axes(&marks, &marks, "true value");
     body += &frame.polyline([(range.0, range.0), (range.1, range.1)].into_iter(), "line ideal");
@@ -165,13 +165,13 @@ fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     (0..8).map(|i| (first + f64::from(i)) * step).take_while(|t| *t <= high).map(|t| (t, text(t))).collect()
 }
 
-/// The plotted range.
-struct Frame {
+/// The range of both axes that is plotted.
+struct PlotRange {
     x: (f64, f64),
     y: (f64, f64),
 }
 
-impl Frame {
+impl PlotRange {
     /// Shares of the way from left to right and from top to bottom.
     fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
         ((x - self.x.0) / (self.x.1 - self.x.0), 1.0 - (y - self.y.0) / (self.y.1 - self.y.0))

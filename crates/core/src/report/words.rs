@@ -46,7 +46,7 @@ pub fn approximation(model: &Model) -> Option<String> {
     })
 }
 
-/// A duration.
+/// Writes a duration in the unit that suits its size.
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.0995 => format!("{:.0} ms", s * 1e3),

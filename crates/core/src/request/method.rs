@@ -372,6 +372,34 @@ impl MethodSpec {
         })
     }
 
+    /// The method with another share of the ℓ1 term, where `v` can be left to cross-validation.
+    pub(crate) fn with_v(&self, v: f64) -> Self {
+        match self {
+            Self::Gmkl(own) => Self::Gmkl(Gmkl { v, ..*own }),
+            other => other.clone(),
+        }
+    }
+
+    /// The parameters of the method whose models are several rules.
+    pub(crate) fn rules(&self) -> Option<&VcmklSpec> {
+        if let Self::Vcmkl(own) = self { Some(own) } else { None }
+    }
+
+    /// The parameters of the method whose gate lies in a kernel's feature space.
+    pub(crate) fn kernel_gate(&self) -> Option<&Lmkl> {
+        if let Self::Lmkl(own) = self { Some(own) } else { None }
+    }
+
+    /// Norm in which the weights of a group of rows are 1.
+    pub(crate) fn group_norm(&self) -> f64 {
+        if let Self::Glmkl(own) = self { own.p } else { 1.0 }
+    }
+
+    /// Are regions that clustering finds soft?
+    pub(crate) fn finds_soft_regions(&self) -> bool {
+        matches!(self, Self::Clmkl(Clmkl { evenness: None, .. }))
+    }
+
     /// The penalty on the weights, for the method that penalises them.
     pub(crate) fn penalty(&self) -> Result<Option<Penalty>> {
         let Self::Smkl(own) = self else { return Ok(None) };

@@ -16,9 +16,12 @@ pub use method::{
     Clmkl, Evenness, EvennessWord, GateName, Glmkl, Gmkl, Gsmkl, Lmkl, Lp, MethodSpec, Single, Smkl, Solver,
 };
 pub use scheme::Scheme;
-pub use spec::{ClassWeight, GroupBy, LossName, TrainSpec};
+pub use spec::{ClassWeight, GroupBy, TrainSpec};
 use value::Slot;
 pub use value::Value;
 pub use vcmkl::{Auto, Nu, Objective, RuleCount, RuleSolver, VcmklSpec};
 
-pub use crate::gram::{Approx, Storage};
+pub use crate::{
+    gram::{Approx, Storage},
+    loss::LossName,
+};

@@ -8,36 +8,8 @@ use crate::{
     data::Missing,
     gram::{Approx, Storage},
     kernels::{Indefinite, Normalize},
+    loss::LossName,
 };
-
-/// Losses users can name; `None` in [`TrainSpec`] means hinge for classes, epsilon-insensitive for values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LossName {
-    /// max(0, 1 − y f)
-    Hinge,
-    /// ½ max(0, 1 − y f)²
-    SquaredHinge,
-    /// log(1 + exp(−y f))
-    Logistic,
-    /// max(0, |f − y| − ε)
-    EpsilonInsensitive,
-    /// ½ (f − y)²
-    Squared,
-}
-
-impl LossName {
-    /// What users type.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Hinge => "hinge",
-            Self::SquaredHinge => "squared_hinge",
-            Self::Logistic => "logistic",
-            Self::EpsilonInsensitive => "epsilon_insensitive",
-            Self::Squared => "squared",
-        }
-    }
-}
 
 /// How classes are weighted against each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ use crate::{
     weights::carrying,
 };
 
-/// Regions whose sizes are told; a gate with one region per kernel has too many.
+/// The most regions whose sizes are reported; a gate with one region per kernel has too many.
 const MOST_REGIONS: usize = 20;
 
 /// One method on one split.
@@ -46,7 +46,7 @@ pub struct Run {
     /// The number with a weight in one machine, region or rule, on average.
     #[serde(default)]
     pub selected_each: f64,
-    /// Kernels on offer.
+    /// How many kernels the bank offered.
     pub total: usize,
     /// Outer iterations of all machines.
     #[serde(default)]
@@ -55,9 +55,9 @@ pub struct Run {
     pub gap: Option<f64>,
     /// How the fit ended.
     pub status: Status,
-    /// Wall seconds of the fit that is reported, kernel terms not counted.
+    /// Seconds of the fit that is reported, without the time that kernels took.
     pub seconds: f64,
-    /// Wall seconds of choosing the parameters.
+    /// Seconds that choosing the parameters took.
     pub search_seconds: f64,
     /// What the training part chose.
     pub chosen: Vec<(String, String)>,
@@ -86,7 +86,7 @@ pub struct Detail {
     pub trace: Vec<IterRecord>,
     /// Share of the training rows in each region, where there are any.
     pub regions: Option<Vec<f64>>,
-    /// Of the rows that are not of the consensus class, how many each rule vetoes, in the test part.
+    /// How many rows of the test part each rule vetoes, of those that are not of the consensus class.
     pub vetoes: Option<Vec<usize>>,
 }
 

@@ -10,7 +10,7 @@ use crate::{
     request::{LossName, MethodSpec, TrainSpec, Value},
 };
 
-/// Values per axis at most, and settings at most.
+/// The most values of one parameter, and the most settings of all of them together.
 const MOST: usize = 10_000;
 
 /// Axes with their values.

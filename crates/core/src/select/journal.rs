@@ -41,7 +41,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Keeps nothing.
+    /// Makes a journal that keeps nothing.
     pub fn none() -> Self {
         Self { found: HashMap::new(), file: None }
     }
@@ -98,7 +98,7 @@ impl Journal {
         self.found.len()
     }
 
-    /// Was none found?
+    /// Were no earlier runs found?
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }

@@ -40,7 +40,7 @@ pub trait Watch: Sync {
         false
     }
 
-    /// What lies ahead, told once before the first run.
+    /// What lies ahead; called once, before the first run.
     fn begin(&self, _work: &[Ahead]) {}
 
     /// A run of `name` has ended, after `seconds`.
@@ -50,7 +50,7 @@ pub trait Watch: Sync {
 /// Runs of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ahead {
-    /// Label of the method.
+    /// The name of the method.
     pub name: String,
     /// How many there are in all.
     pub total: usize,
@@ -60,7 +60,7 @@ pub struct Ahead {
     pub seconds: f64,
 }
 
-/// Watches nothing.
+/// A watch that does nothing and never stops the work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 

@@ -19,21 +19,21 @@ pub enum Splitting {
     Random {
         /// Share of the rows that train.
         train: f64,
-        /// How many.
+        /// How many random splits there are.
         repeats: usize,
     },
     /// Folds, stratified for classes.
     Folds {
-        /// Per repeat.
+        /// The number of folds of each repeat.
         folds: usize,
-        /// Of the whole cross-validation.
+        /// How many times the whole cross-validation is done.
         repeats: usize,
     },
     /// Every row alone once.
     LeaveOneOut,
     /// Rows are in the order of time: train on what came before.
     Time {
-        /// Splits.
+        /// The number of splits.
         folds: usize,
     },
 }
@@ -82,7 +82,7 @@ impl Splitting {
         matches!(self, Self::Time { .. })
     }
 
-    /// In words.
+    /// The protocol in words, as reports state it.
     pub fn describe(&self) -> String {
         match self {
             Self::Random { train, repeats } => {
@@ -118,7 +118,7 @@ pub(super) fn inner(
 pub struct Protocol {
     /// How rows are cut.
     pub splitting: Splitting,
-    /// Of splits and folds.
+    /// The seed of splits and folds.
     pub seed: u64,
     /// What is measured, and what parameters are chosen by.
     pub metric: Metric,

@@ -16,19 +16,19 @@ use crate::{
     train::{Diagnosis, diagnose, diagnose_precomputed},
 };
 
-/// Kernels beyond which alignments between all pairs are not computed.
+/// The most kernels for which alignments between all pairs are computed: they take the square of this many numbers.
 const MOST_ALIGNED: usize = 1000;
-/// Kernels whose alignments are kept.
+/// The number of kernels, of those that weigh most, whose alignments are kept.
 const KEPT: usize = 30;
-/// Above this two kernels are called interchangeable.
+/// The alignment above which two kernels are called interchangeable.
 const SAME: f64 = 0.95;
-/// Points kept of a curve or a scatter.
+/// The number of points that are kept of a curve or a scatter plot.
 const POINTS: usize = 400;
 
 /// One method in the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Label of the method.
+    /// The label of the method.
     pub method: String,
     /// Splits with a score.
     pub runs: usize,
@@ -40,12 +40,12 @@ pub struct Line {
     pub interval: Option<(f64, f64)>,
     /// Mean number of kernels with a weight.
     pub selected: f64,
-    /// Standard deviation of the number of kernels with a weight.
+    /// The standard deviation of the number of selected kernels.
     pub selected_sd: f64,
     /// Mean number of kernels that together carry 99 % of the weight.
     #[serde(default)]
     pub carrying: f64,
-    /// Kernels on offer.
+    /// How many kernels the bank offered.
     pub total: usize,
     /// Mean seconds of a fit, and of choosing its parameters.
     pub seconds: (f64, f64),
@@ -70,28 +70,28 @@ pub struct Line {
 /// Alignments of the kernels that weigh most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aligned {
-    /// Names of the kernels.
+    /// The names of the kernels.
     pub kernels: Vec<String>,
-    /// Alignment of each kernel with the target.
+    /// The alignment of each kernel with the target.
     pub target: Vec<f64>,
-    /// Alignment of every two kernels.
+    /// The alignment of each kernel with each other one.
     pub between: Vec<Vec<f64>>,
 }
 
 /// All that a comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What was measured.
+    /// The name of the metric.
     pub metric: String,
-    /// Is more better?
+    /// Is a larger value of the metric a better one?
     pub higher_is_better: bool,
     /// How rows were cut and parameters chosen, in words.
     pub protocol: Vec<(String, String)>,
     /// Classes, where there are any.
     pub classes: Option<Vec<String>>,
-    /// Number of splits.
+    /// The number of splits.
     pub splits: usize,
-    /// One line per method, in the order they were named.
+    /// The lines of the table, one per method.
     pub lines: Vec<Line>,
     /// p of the corrected test between every two methods, in the order of the table.
     pub between: Vec<Vec<Option<f64>>>,

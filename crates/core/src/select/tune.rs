@@ -16,16 +16,16 @@ use crate::{
     train::{best_of, prices},
 };
 
-/// One setting with its scores.
+/// One setting of the parameters, and how it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Parameters as users write them.
     pub parameters: Vec<(String, String)>,
     /// The metric on each split; `None` where the setting was given up before.
     pub scores: Vec<Option<f64>>,
-    /// Mean of the scores.
+    /// The mean of the scores.
     pub mean: f64,
-    /// Standard deviation of the scores.
+    /// The standard deviation of the scores.
     pub sd: f64,
     /// The 95 % bootstrap interval of the mean.
     pub interval: Option<(f64, f64)>,
@@ -39,9 +39,9 @@ pub struct Setting {
 pub struct Tuning {
     /// Label of the method.
     pub method: String,
-    /// What was measured.
+    /// The name of the metric.
     pub metric: String,
-    /// Is more better?
+    /// Is a larger value of the metric a better one?
     pub higher_is_better: bool,
     /// How rows were cut.
     pub protocol: String,
@@ -52,7 +52,7 @@ pub struct Tuning {
     pub best: usize,
     /// The whole request of the best.
     pub spec: TrainSpec,
-    /// Wall seconds of all fits, each counted for itself.
+    /// Seconds of all fits together, as if they had run one after another.
     pub seconds: f64,
 }
 

@@ -15,11 +15,11 @@ use crate::{
 /// One kernel, normalised as the request says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelReport {
-    /// Its name.
+    /// The kernel's name.
     pub name: String,
     /// Centred alignment with the target, from 0 to 1: with the matrix that is 1 where classes agree, or y yᵀ for values.
     pub alignment: f64,
-    /// tr K.
+    /// The trace of its matrix.
     pub trace: f64,
     /// (Σ λ)² / Σ λ² over the eigenvalues of the centred matrix: how many directions it spreads over.
     pub effective_rank: f64,
@@ -33,30 +33,30 @@ pub struct KernelReport {
 /// A bank of kernels on some rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
-    /// Rows.
+    /// Number of rows.
     pub n_samples: usize,
-    /// One per kernel.
+    /// A report per kernel, in the order of the bank.
     pub kernels: Vec<KernelReport>,
     /// Centred alignment of every two kernels.
     pub between: Vec<Vec<f64>>,
-    /// How they are stored, in words.
+    /// How the kernels are stored, in words.
     pub storage: String,
-    /// Things the user should know.
+    /// Sentences that the user should read about the data and the kernels.
     pub warnings: Vec<String>,
 }
 
-/// The bank of `spec` on a table, standardised and normalised as a fit would.
+/// Looks at the bank of `spec` on a table, standardised and normalised as a fit would.
 pub fn diagnose(data: &Dataset, target: &Target, spec: &TrainSpec) -> Result<Diagnosis> {
     Prepared::from_table(data, target, None, spec)?.diagnose()
 }
 
-/// Ready-made kernels, `stack` of shape (n, n, M).
+/// Looks at ready-made kernels, `stack` of shape (n, n, M).
 pub fn diagnose_precomputed(stack: Stack<'_>, target: &Target, spec: &TrainSpec) -> Result<Diagnosis> {
     Prepared::from_stack(stack, target, None, spec)?.diagnose()
 }
 
 impl Prepared {
-    /// What these kernel terms look like.
+    /// Looks at these kernel terms: alignments, traces, ranks, conditioning.
     pub fn diagnose(&self) -> Result<Diagnosis> {
         let (grams, m, n) = (self.grams(), self.grams().n_terms(), self.grams().n_samples());
         let products = centred_products(grams, None);
@@ -97,7 +97,7 @@ fn condition(grams: &GramSet, t: usize) -> f64 {
     if low <= n as f64 * f64::EPSILON * high { f64::INFINITY } else { high / low }
 }
 
-/// Columns whose products make the target's kernel: y itself, or one indicator per class.
+/// The columns Y whose products Y Yᵀ make the target's kernel: y itself, or one indicator per class.
 fn indicators(target: &Target) -> Vec<Vec<f64>> {
     match target {
         Target::Values(y) => vec![y.clone()],
@@ -107,7 +107,7 @@ fn indicators(target: &Target) -> Vec<Vec<f64>> {
     }
 }
 
-/// ‖H Y Yᵀ H‖ = ‖Yᵀ H Y‖.
+/// The Frobenius norm ‖H Y Yᵀ H‖ = ‖Yᵀ H Y‖ of the centred target kernel.
 fn gram_norm(columns: &[Vec<f64>]) -> f64 {
     let n = columns.first().map_or(1, Vec::len) as f64;
     let mean = |y: &[f64]| y.iter().sum::<f64>() / n;

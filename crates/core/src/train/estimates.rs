@@ -8,19 +8,17 @@ use crate::{
     model::Machine,
     outer::Part,
     prepare::{Job, Prepared},
-    request::{MethodSpec, TrainSpec},
-    weights::Penalty,
+    request::TrainSpec,
 };
 
 impl Prepared {
-    /// Where C begins to be large enough for the SMKL penalty of `spec`, in units of `spec.c`: the largest over machines that have
+    /// Finds where C begins to be large enough for the SMKL penalty of `spec`, in units of `spec.c`: the largest over machines that have
     /// weights of their own.
     pub fn collapse_threshold(&self, spec: &TrainSpec) -> Result<Threshold> {
         spec.check()?;
-        let MethodSpec::Smkl(own) = &spec.method else {
+        let Some(penalty) = spec.method.penalty()? else {
             return Err(Error::param("method", "smkl: others have no collapse threshold", spec.method.name()));
         };
-        let penalty = Penalty::parse(&own.penalty, own.eps)?;
         let fitting = self.samples.fitting(spec)?;
         let job = Job::new(self, spec, &fitting)?;
         let grouped = self.groups(spec)?;
@@ -34,8 +32,8 @@ impl Prepared {
         Ok(worst.times(spec.c))
     }
 
-    /// The ξα estimate of the leave-one-out error of every machine of `model`, fitted to `spec` on these rows; hinge only. With ρ = 2 a
-    /// bound on that error at the weights found.
+    /// Computes the ξα estimate of the leave-one-out error of every machine of `model`, fitted to `spec` on these rows; hinge only. With
+    /// ρ = 2 it is a bound on that error at the weights found.
     pub fn xi_alpha(&self, spec: &TrainSpec, model: &Model, rho: f64) -> Result<Vec<f64>> {
         let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
         let n = self.samples.kept.len();
@@ -45,7 +43,7 @@ impl Prepared {
         let solver = fitting.machine();
         let room = self.room();
         let estimate = |(part, machine): (&Part<'_>, &Machine)| {
-            let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, false)?;
+            let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, None)?;
             let mut a = vec![0.0; n];
             for (row, coef) in machine.support.iter().zip(&machine.dual_coef) {
                 a[self.samples.kept.partition_point(|kept| kept < row)] = *coef;

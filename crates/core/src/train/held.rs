@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Prepared {
-    /// The model with an objective that is at least that of its own predictions for the training rows. Centred kernels differ most: a model
+    /// Makes the stated objective at least that of the model's own predictions for the training rows. Centred kernels differ most: a model
     /// adds kernel values as they are and a constant, where the fit has centred them first.
     pub(super) fn held_to_predictions(&self, mut model: Model, stack: Stack<'_>, spec: &TrainSpec) -> Result<Model> {
         let shifted = spec.indefinite == Indefinite::Shift;

@@ -21,7 +21,7 @@ use crate::{
     trace::Observer,
 };
 
-/// Fits a table.
+/// Fits a table: the whole line from data to model.
 pub fn train(
     data: &Dataset,
     target: &Target,
@@ -33,7 +33,8 @@ pub fn train(
     fit_chosen(&Prepared::from_table(data, target, sample_weight, &chosen)?, (&chosen, told), spec, observer)
 }
 
-/// Fits with the values that a search found and adds what there is to tell of them. Where the observer ended the search, the model says so.
+/// Fits with the values that a search found, and adds the search's remarks to the model's warnings. Where the observer ended the search,
+/// the model says so.
 fn fit_chosen(
     prepared: &Prepared,
     (chosen, told): (&TrainSpec, Vec<String>),
@@ -70,7 +71,7 @@ impl Prepared {
     }
 
     /// Fits requests in turn, each starting from the multipliers, weights and lower bounds of the one before: for sweeps over C, v or p.
-    /// Everything else must stay the same.
+    /// Requests may differ in nothing else.
     pub fn path(&self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut memories: Vec<Memory> = Vec::new();
         let mut models = Vec::new();

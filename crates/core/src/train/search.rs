@@ -6,7 +6,7 @@ use crate::{
     kernels::Normalize,
     metrics::Metric,
     prepare::{Fold, Source},
-    request::{Choices, Gmkl, MethodSpec, TrainSpec},
+    request::{Choices, TrainSpec},
     trace::Observer,
 };
 
@@ -25,7 +25,7 @@ impl Fold<'_> {
         Ok(self.outcomes(specs, metric, observer)?.into_iter().map(|(score, _)| score).collect())
     }
 
-    /// The same, and whether the fit is a constant on its training rows ([`Model::is_flat`]).
+    /// Scores of the requests on the test rows, each with whether the fit is a constant on its training rows ([`Model::is_flat`]).
     pub fn outcomes(
         &mut self,
         specs: &[TrainSpec],
@@ -37,7 +37,7 @@ impl Fold<'_> {
     }
 }
 
-/// Scores of a search.
+/// The scores that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     /// Score of request s in fold f at `scores[s][f]`, larger is better: accuracy, or −RMSE for values, unless another metric was named.
@@ -50,12 +50,12 @@ pub struct Search {
 }
 
 impl Search {
-    /// Mean score of request `s`.
+    /// The mean score of request `s` over the folds.
     pub fn mean(&self, s: usize) -> f64 {
         self.scores[s].iter().sum::<f64>() / self.scores[s].len() as f64
     }
 
-    /// Was it a constant in most of the folds?
+    /// Was the fit of request `s` a constant in most of the folds?
     pub fn is_flat(&self, s: usize) -> bool {
         2 * self.flat[s] > self.scores[s].len()
     }
@@ -64,7 +64,7 @@ impl Search {
 /// Means of scores that differ by less than this, relative to their size, differ by the rounding of their sums.
 const TIE: f64 = 1e-12;
 
-/// The request of `among` with the largest mean score. Those whose fits are constants win only where all are: a constant scores as well as
+/// Picks the request of `among` with the largest mean score. Those whose fits are constants win only where all are: a constant scores as well as
 /// the largest class is large, which can tie with fits that would do better on more rows. Of requests that differ in C alone and tie, the
 /// larger C wins, since the smaller one is nearer to a constant; of others the earlier.
 pub(crate) fn best_of(
@@ -98,11 +98,11 @@ pub fn grid_search(
     source.check(target, sample_weight)?;
     let fold = |split| Fold::new(source, target, sample_weight, split);
     let mut folds = split::stratified_kfold(target, folds, seed)?.into_iter().map(fold).collect::<Result<Vec<_>>>()?;
-    // Terms of one fold at a time.
+    // Kernel terms are kept of one fold at a time.
     search_folds(&mut folds, specs, Metric::default_for(target), None, false, observer)
 }
 
-/// The same on given folds, by a given metric. A request whose mean over the folds so far is more than `abandon` below the best one's is
+/// Fits every request on the training part of given folds and scores it by a given metric. A request whose mean over the folds so far is more than `abandon` below the best one's is
 /// not fitted again; once the observer asks to stop, no further fold is begun. `keep` leaves each fold its kernel terms, for the next search
 /// on it.
 pub fn search_folds(
@@ -138,7 +138,7 @@ pub fn search_folds(
     Ok(search)
 }
 
-/// The request with C and v as its `choose` wants them. C is one of 0.1, 1, …, 1000 (times n for unit-trace kernels, whose scale is n
+/// Completes a request whose `choose` leaves C or v to cross-validation. C is one of 0.1, 1, …, 1000 (times n for unit-trace kernels, whose scale is n
 /// times smaller); for SMKL one of seven prices from where its grids start, each √10 times the last. v is one of 0.1, 0.3, …, 0.9. Of
 /// equals the smallest v wins, then the largest C; a setting whose fits are constants wins only where all are.
 pub fn choose(
@@ -151,7 +151,7 @@ pub fn choose(
     Ok(choose_telling(source, target, sample_weight, spec, observer)?.0)
 }
 
-/// The same, and what the user should know of it.
+/// Completes a request as [`choose`] does, and returns what the user should be told of the values found.
 pub(super) fn choose_telling(
     source: Source<'_>,
     target: &Target,
@@ -165,10 +165,7 @@ pub(super) fn choose_telling(
         return Ok((spec.clone(), Vec::new()));
     }
     let shares = if v { vec![0.1, 0.3, 0.5, 0.7, 0.9] } else { vec![f64::NAN] };
-    let method = |share: f64| match &spec.method {
-        MethodSpec::Gmkl(own) if v => MethodSpec::Gmkl(Gmkl { v: share, ..*own }),
-        other => other.clone(),
-    };
+    let method = |share: f64| if v { spec.method.with_v(share) } else { spec.method.clone() };
     source.check(target, sample_weight)?;
     let prices = if c { prices(source, target, sample_weight, spec)? } else { vec![spec.c] };
     let settings: Vec<(f64, f64)> = shares.iter().flat_map(|v| prices.iter().map(move |c| (*v, *c))).collect();
@@ -188,7 +185,7 @@ pub(super) fn choose_telling(
     Ok((specs[best].clone(), edges.into_iter().flatten().collect()))
 }
 
-/// What to tell where the best of at least three values lies at the end of those tried and does better than the one beside it: the values
+/// Warns where the best of at least three values lies at the end of those tried and does better than the one beside it: the values
 /// with their mean scores, larger is better, all other parameters the same.
 pub fn at_edge(name: &str, best: f64, tried: &[(f64, f64)]) -> Option<String> {
     let mut tried = tried.to_vec();
@@ -216,7 +213,7 @@ pub fn prices(
     spec: &TrainSpec,
 ) -> Result<Vec<f64>> {
     let all: Vec<usize> = (0..target.len()).collect();
-    if let MethodSpec::Smkl(_) = spec.method {
+    if spec.method.penalty()?.is_some() {
         let start = source.prepare(&all, target, sample_weight, spec)?.collapse_threshold(spec)?;
         if start.start().is_finite() {
             return Ok(start.grid(7, 10f64.sqrt()));

@@ -21,7 +21,7 @@ use crate::{
     Error, Model, Result,
     data::{Dataset, Rows, Target},
     gram::GramSource,
-    kernels::{Function, Indefinite, KernelSpec},
+    kernels::{Indefinite, KernelSpec, language},
     linalg::{Matrix, dot},
     machine::Task,
     methods::relative_change,
@@ -73,7 +73,7 @@ pub struct Verification {
 pub fn verify(model: &Model, data: &Dataset, target: &Target, sample_weight: Option<&[f64]>) -> Result<Verification> {
     let (spec, prepared) = prepare(model, data, target, sample_weight)?;
     let rows = data.select(&prepared.samples.kept);
-    if let MethodSpec::Vcmkl(own) = &spec.method {
+    if let Some(own) = spec.method.rules() {
         return prepared.verify_rules(&spec, own, model, &rows);
     }
     let decision = model.decision(&rows)?;
@@ -90,7 +90,7 @@ pub fn prove(
 ) -> Result<Verification> {
     let (spec, prepared) = prepare(model, data, target, sample_weight)?;
     let rows = data.select(&prepared.samples.kept);
-    if let MethodSpec::Vcmkl(own) = &spec.method {
+    if let Some(own) = spec.method.rules() {
         return prepared.verify_rules(&spec, own, model, &rows);
     }
     let decision = model.decision(&rows)?;
@@ -182,7 +182,7 @@ impl<'a> Checked<'a> {
         let grouped = prepared.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
         let (parts, shared) = (Vec::new(), model.shared.is_some());
-        let shifted = spec.indefinite == Indefinite::Shift && !prepared.grams.notes().is_empty();
+        let shifted = spec.indefinite == Indefinite::Shift && prepared.grams.was_repaired();
         let regions = regions(model);
         let (unit, expected) = (prepared.samples.unit(spec), prepared.samples.prediction(spec.multi_class));
         let (scale, slope, findings) = (0.0, None, Vec::new());
@@ -397,16 +397,7 @@ fn infeasible_weights(method: &MethodSpec, regions: usize, theta: &[f64]) -> Res
     if load > 1.0 + FEASIBLE {
         return Ok(Some(format!("the weights fill {load:.9} of their constraint")));
     }
-    let equal = 1.0 / theta.len() as f64;
-    Ok(match method {
-        MethodSpec::Uniform {} if theta.iter().any(|t| (t - equal).abs() > FEASIBLE * equal) => {
-            Some("the weights are not all equal".into())
-        }
-        MethodSpec::Single(_) if theta.iter().filter(|t| **t != 0.0).ne([&1.0]) => {
-            Some("the weights are not those of one kernel".into())
-        }
-        _ => None,
-    })
+    Ok(method.method().wrong_weights(theta))
 }
 
 fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<String> {
@@ -501,7 +492,9 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
             }
         }
     }
-    let same = |(a, b): (&KernelSpec, &KernelSpec)| a.columns == b.columns && same_function(a.function, b.function);
+    let same = |(a, b): (&KernelSpec, &KernelSpec)| {
+        a.columns == b.columns && language::same_but_for_scales(a.function, b.function, close)
+    };
     if kernels.len() != new_kernels.len() || !kernels.iter().zip(new_kernels).all(same) {
         let odd = kernels.iter().zip(new_kernels).find(|pair| !same(*pair));
         let detail = odd.map_or_else(
@@ -511,16 +504,6 @@ fn same_input(stored: &Input, now: &Input) -> Result<()> {
         return Err(other_rows(detail));
     }
     Ok(())
-}
-
-fn same_function(a: Function, b: Function) -> bool {
-    match (a, b) {
-        (Function::Rbf { width: a }, Function::Rbf { width: b })
-        | (Function::Laplace { width: a }, Function::Laplace { width: b })
-        | (Function::Chi2 { gamma: a }, Function::Chi2 { gamma: b }) => close(a, b),
-        (Function::Gauss { distance: p, width: a }, Function::Gauss { distance: q, width: b }) => p == q && close(a, b),
-        _ => a == b,
-    }
 }
 
 /// The rows the model keeps must stand in the data where it says.

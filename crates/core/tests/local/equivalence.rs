@@ -101,7 +101,7 @@ fn regions_from_a_column_are_those_given_by_labels() {
         match &mut column {
             MethodSpec::Clmkl(Clmkl { regions, .. }) => *regions = Some("x20".into()),
             MethodSpec::Glmkl(Glmkl { groups, .. }) | MethodSpec::Gsmkl(Gsmkl { groups, .. }) => {
-                *groups = Some("x20".into())
+                *groups = Some("x20".into());
             }
             _ => unreachable!(),
         }

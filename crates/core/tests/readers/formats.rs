@@ -5,10 +5,9 @@ use std::io::Cursor;
 use mercer::{
     Result,
     data::{
-        self, Rng, Span, View, arff,
+        self, Rng, Span, Table, View, arff,
         array::{self, Array, Values},
-        csv::Table,
-        fasta, libsvm,
+        fasta, jsonl, libsvm,
     },
 };
 
@@ -125,6 +124,37 @@ fn arff_has_kinds_missing_values_and_sparse_rows() {
         let e = message(arff::parse(text.as_bytes(), here()));
         assert!(e.contains(part), "{text:?}: {e}");
     }
+}
+
+#[test]
+fn json_lines_are_rows_and_their_keys_are_columns() {
+    let text = "{\"age\": 41, \"city\": \"Rio\", \"well\": true}\n\n{\"city\": null, \"age\": -2.5e0, \"mixed\": 3}\n\
+                {\"well\": false, \"mixed\": \"x\"}\n";
+    let t = jsonl::parse(text.as_bytes(), here()).unwrap();
+    assert_eq!(t.names(), ["age", "city", "well", "mixed"]);
+    let (age, well) = (numbers(&t, "age"), numbers(&t, "well"));
+    assert!(age[..2] == [41.0, -2.5] && age[2].is_nan());
+    assert!((well[0], well[2]) == (1.0, 0.0) && well[1].is_nan());
+    assert_eq!(
+        (texts(&t, "city"), texts(&t, "mixed")),
+        (["Rio", "", ""].map(String::from).to_vec(), ["", "3", "x"].map(String::from).to_vec())
+    );
+    for (text, line, part) in [
+        ("{\"a\": 1}\n{\"a\": [1]}\n", 2, "invalid type: sequence, expected a number, a text, true, false or null"),
+        ("{\"a\": 1}\n\n[1]\n", 3, "invalid type: sequence, expected an object, as in {\"age\""),
+        ("{\"a\": 1, \"a\": 2}\n", 1, "the key `a` stands twice"),
+        ("{\"a\": 1\n", 1, "EOF while parsing an object"),
+        ("{\"a\": 1} 2\n", 1, "trailing characters"),
+        ("{\"a\": 1e999}\n", 1, "number out of range"),
+    ] {
+        let e = message(jsonl::parse(text.as_bytes(), here()));
+        assert!(
+            e.contains(&format!("line {line}, column ")) && e.contains(part) && !e.contains("at line"),
+            "{text:?}: {e}"
+        );
+    }
+    assert!(message(jsonl::parse(&b"\n"[..], here())).contains("holds no rows"));
+    assert!(message(jsonl::parse(&b"{}\n"[..], here())).contains("no rows of data"));
 }
 
 fn npy(descr: &str, fortran: bool, shape: &str, body: &[u8]) -> Vec<u8> {
@@ -253,12 +283,14 @@ fn no_bytes_make_a_reader_panic() {
         ("npy", npy("<U1", true, "(3, 2)", &doubles[..24])),
         ("npz", archive.into_inner()),
         ("mat", mat(&[mat_variable("x", 6, [2, 3], 9, &doubles), mat_variable("n", 4, [1, 2], 4, b"a\0b\0")])),
+        ("jsonl", b"{\"a\": 1, \"b\": \"x\"}\n{\"b\": null, \"c\": true}\n".to_vec()),
         ("csv", b"a,b,\"c d\"\n1,2,x\n3,,\"y \"\"z\"\"\"\n".to_vec()),
     ];
     let read = |format: &str, bytes: &[u8]| match format {
         "libsvm" => libsvm::parse(bytes, None, here()).is_ok(),
         "fasta" => fasta::parse(bytes, here()).is_ok(),
         "arff" => arff::parse(bytes, here()).is_ok(),
+        "jsonl" => jsonl::parse(bytes, here()).is_ok(),
         "csv" => Table::parse(bytes, b',', here()).is_ok(),
         binary => array::parse(bytes, binary, here()).is_ok(),
     };
@@ -298,6 +330,9 @@ fn files_are_known_by_their_extension_or_their_first_bytes() {
     assert!(write("a9a", b"-1 3:1 11:1\n+1 2:1\n").unwrap().default_target().is_some());
     assert_eq!(write("s", b">a\nACGT\n").unwrap().names(), ["id", "sequence"]);
     assert_eq!(write("m.npy", &npy("|u1", false, "(2, 2)", &[1, 2, 3, 4])).unwrap().names(), ["x1", "x2"]);
+    for name in ["r.jsonl", "r.NDJSON", "rows"] {
+        assert_eq!(write(name, b"{\"b\": 1, \"a\": 2}\n").unwrap().names(), ["b", "a"]);
+    }
     for name in ["t.parquet", "t.bin"] {
         let told = message(write(name, b"PAR1"));
         assert!(

@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Model, Result, TrainSpec,
-    data::{
-        self, Dataset, Missing, Rng, Rows, Sparse, Target, View,
-        csv::{Column, Table, TaskHint},
-    },
+    data::{self, Column, Dataset, Missing, Rng, Rows, Sparse, Table, Target, TaskHint, View},
     gram::{Budget, BuildOptions, GramSet, Stack, Storage},
     kernels::{Function, Indefinite, Normalize, language},
     linalg::Matrix,

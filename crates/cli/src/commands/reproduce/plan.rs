@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mercer::{
     Error, Result, TrainSpec,
-    data::{self, Dataset, Target, array, csv::Table, csv::TaskHint, source, split, synthetic},
+    data::{self, Dataset, Table, Target, TaskHint, array, source, split, synthetic},
     kernels::Normalize,
     request::Scheme,
     select::{Contender, Grid},

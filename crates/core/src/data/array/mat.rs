@@ -24,8 +24,9 @@ const MATRIX: u32 = 14;
 const COMPRESSED: u32 = 15;
 const UTF8: u32 = 16;
 const UTF16: u32 = 17;
-/// Classes of arrays.
+/// The class number of arrays of characters.
 const CHARS: u8 = 4;
+/// The class numbers of full arrays of numbers.
 const NUMBERS: std::ops::RangeInclusive<u8> = 6..=15;
 
 pub fn read(mut input: Box<dyn BufRead + '_>, path: &Path) -> Result<Vec<(String, Array)>> {

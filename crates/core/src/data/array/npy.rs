@@ -9,9 +9,9 @@ use super::{Array, Values, c_order, elements};
 use crate::{Error, Result, data::source};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Longer headers do not occur for plain arrays.
+/// The longest header that is read, in bytes; plain arrays have a hundred or so, and a damaged length must not ask for gigabytes.
 const LONGEST_HEADER: usize = 1 << 20;
-/// Texts of more characters than this are taken for damage.
+/// The longest text that an element may hold, in characters; a longer one is taken for damage.
 const LONGEST_TEXT: usize = 1 << 20;
 
 pub fn read(input: &mut dyn BufRead, source: &Path) -> Result<Array> {
@@ -21,18 +21,18 @@ pub fn read(input: &mut dyn BufRead, source: &Path) -> Result<Array> {
 fn array(input: &mut dyn BufRead) -> std::result::Result<Array, String> {
     let header = header(input)?;
     let count = header.shape.iter().try_fold(1usize, |n, &s| n.checked_mul(s)).ok_or("its shape is too large")?;
-    let kind = Kind::of(&header.descr)?;
+    let kind = ElementKind::of(&header.descr)?;
     let room = source::machine_memory().unwrap_or(8 << 30) / 2;
     if (count as u64).saturating_mul(kind.held()) > room {
         return Err(format!("{count} elements would take more than half the machine's memory"));
     }
     let values = match kind {
-        Kind::Text { chars, size, swap } => {
+        ElementKind::Text { chars, size, swap } => {
             let mut texts = Vec::new();
             elements(input, count, chars * size, |b| texts.push(text(b, size, swap)))?;
             Values::Texts(texts)
         }
-        Kind::Number { size, read, swap } => {
+        ElementKind::Number { size, read, swap } => {
             let mut numbers = Vec::new();
             elements(input, count, size, |b| {
                 let mut own = [0; 8];
@@ -53,13 +53,13 @@ fn array(input: &mut dyn BufRead) -> std::result::Result<Array, String> {
     Ok(Array { shape: header.shape, values })
 }
 
-struct Header {
+struct NpyHeader {
     descr: String,
     fortran: bool,
     shape: Vec<usize>,
 }
 
-fn header(input: &mut dyn BufRead) -> std::result::Result<Header, String> {
+fn header(input: &mut dyn BufRead) -> std::result::Result<NpyHeader, String> {
     let mut start = [0; 8];
     input.read_exact(&mut start).map_err(|_| "it is shorter than a header")?;
     if !start.starts_with(MAGIC) {
@@ -88,15 +88,15 @@ fn header(input: &mut dyn BufRead) -> std::result::Result<Header, String> {
     let numbers = inside.split(',').map(str::trim).filter(|s| !s.is_empty());
     let length = |s: &str| s.parse().map_err(|_| format!("its shape has `{s}`"));
     let shape = numbers.map(length).collect::<std::result::Result<_, String>>()?;
-    Ok(Header { descr: descr.to_string(), fortran: after("fortran_order")?.starts_with("True"), shape })
+    Ok(NpyHeader { descr: descr.to_string(), fortran: after("fortran_order")?.starts_with("True"), shape })
 }
 
-enum Kind {
+enum ElementKind {
     Number { size: usize, read: fn([u8; 8]) -> f64, swap: bool },
     Text { chars: usize, size: usize, swap: bool },
 }
 
-impl Kind {
+impl ElementKind {
     /// Bytes that an element takes once it is read.
     fn held(&self) -> u64 {
         match self {

@@ -1,35 +1,22 @@
 //! Text to bank: one pass over the characters, no recursion, and every error points at one of them.
 
 use super::{
-    AUTO, Bank, Cols, Family, Group, MAX_KERNELS, Numbers, PAPER, Part, Scope, TextKind, WIDTHS, Widths, parse,
+    AUTO, Bank, Clause, Cols, Given, KernelList, MAX_KERNELS, NumberKernel, PAPER, Scope, ScopedKernels, Series,
+    TextKind, list,
+    numbers::{self, Argument, NumberRule},
+    parse,
 };
 use crate::{
     Error, Result,
     kernels::{Alphabet, Distance, Scoring},
 };
 
-/// The degree of `poly` without a number: the default degree of scikit-learn's polynomial kernel.
-const PLAIN_DEGREE: f64 = 3.0;
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
-const KERNELS: &str = "a kernel (linear, poly, rbf, laplace, gauss, chi2, intersection, sigmoid, precomputed; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl)";
-const NOW: [&str; 15] = [
-    "linear",
-    "poly",
-    "rbf",
-    "laplace",
-    "gauss",
-    "chi2",
-    "intersection",
-    "sigmoid",
-    "spectrum",
-    "mismatch",
-    "wd",
-    "wdsum",
-    "precomputed",
-    "alignment",
-    "wl",
-];
+/// The kernels beside those of numbers, as an error lists them.
+const OTHER_KERNELS: &str = "precomputed; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl";
+/// Words of the kernels beside those of numbers.
+const OTHER_WORDS: [&str; 7] = ["spectrum", "mismatch", "wd", "wdsum", "precomputed", "alignment", "wl"];
 const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
 
 pub(super) fn bank(text: &str) -> Result<Bank> {
@@ -44,48 +31,39 @@ pub(super) fn bank(text: &str) -> Result<Bank> {
     Ok(Bank { parts })
 }
 
-/// What a number must satisfy where it stands.
-struct Rule {
-    holds: fn(f64) -> bool,
-    text: &'static str,
-}
-
-const DEGREE: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x), text: "a degree (an integer from 1 to 20)" };
-const WIDTH: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
-const GAUSSIAN_WIDTH: Rule =
-    Rule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, `auto` or `deviation`)" };
-const GAMMA: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a factor (a positive number, or `auto`)" };
-const SLOPE: Rule = Rule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
-const ANY: Rule = Rule { holds: |x| x.abs() <= 1e150, text: "a number" };
-const OFFSET: Rule = Rule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
-const BASE: Rule = Rule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
-const EXPONENT: Rule = Rule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
+const BASE: NumberRule = NumberRule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
+const EXPONENT: NumberRule = NumberRule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
 /// `MAX_WORD` and `MAX_SHIFT` of the string kernels, as numbers that stand in texts.
-const LENGTH: Rule = Rule {
+const LENGTH: NumberRule = NumberRule {
     holds: |x| x.fract() == 0.0 && (1.0..=64.0).contains(&x),
     text: "a number of letters (an integer from 1 to 64)",
 };
-const MISMATCHES: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (0.0..=64.0).contains(&x), text: "a number of mismatches" };
-const SHIFT: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a shift (an integer from 0 to 1000)" };
-const COST: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x), text: "a cost (an integer from 0 to 1000)" };
-const ROUNDS: Rule = Rule {
+const MISMATCHES: NumberRule =
+    NumberRule { holds: |x| x.fract() == 0.0 && (0.0..=64.0).contains(&x), text: "a number of mismatches" };
+const SHIFT: NumberRule = NumberRule {
+    holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x),
+    text: "a shift (an integer from 0 to 1000)",
+};
+const COST: NumberRule = NumberRule {
+    holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x),
+    text: "a cost (an integer from 0 to 1000)",
+};
+const ROUNDS: NumberRule = NumberRule {
     holds: |x| x.fract() == 0.0 && (0.0..=20.0).contains(&x),
     text: "a number of rounds (an integer from 0 to 20)",
 };
-const BANDS: Rule =
-    Rule { holds: |x| x.fract() == 0.0 && (1.0..=1e9).contains(&x), text: "a number of bands (an integer from 1)" };
+const BANDS: NumberRule = NumberRule {
+    holds: |x| x.fract() == 0.0 && (1.0..=1e9).contains(&x),
+    text: "a number of bands (an integer from 1)",
+};
 
-struct Number {
+struct ParsedNumber {
     value: f64,
     /// Base and exponent, if written as a power.
     power: Option<(f64, i32)>,
 }
 
-/// `at` counts characters.
+/// Reads a text from left to right; `at` is the character it has come to.
 struct Parser<'a> {
     text: &'a str,
     chars: Vec<char>,
@@ -97,42 +75,42 @@ impl<'a> Parser<'a> {
         Self { text, chars: text.chars().collect(), at: 0 }
     }
 
-    fn part(&mut self) -> Result<Part> {
+    fn part(&mut self) -> Result<Clause> {
         match self.named()? {
             Some(part) => Ok(part),
-            None => self.group().map(Part::Written),
+            None => self.group().map(Clause::Written),
         }
     }
 
-    fn group(&mut self) -> Result<Group> {
+    fn group(&mut self) -> Result<ScopedKernels> {
         let mut kernels = vec![self.kernel()?];
         while self.eat(",") {
             kernels.push(self.kernel()?);
         }
         if !self.eat_word("on") {
             self.end_of_group("`,`, `on`, `;` or the end")?;
-            return Ok(Group { kernels, scopes: vec![Scope::All] });
+            return Ok(ScopedKernels { kernels, scopes: vec![Scope::All] });
         }
         let mut scopes = vec![self.scope()?];
         while self.eat(",") {
             scopes.push(self.scope()?);
         }
         self.end_of_group("`,`, `;` or the end")?;
-        Ok(Group { kernels, scopes })
+        Ok(ScopedKernels { kernels, scopes })
     }
 
-    fn named(&mut self) -> Result<Option<Part>> {
+    fn named(&mut self) -> Result<Option<Clause>> {
         let bank = self.eat_word("bank");
         let part = if self.eat_word("paper") {
-            Part::Written(Parser::new(PAPER).group()?)
+            Clause::Written(Parser::new(PAPER).group()?)
         } else if self.eat_word("auto") {
-            let mut groups: Vec<Group> = parse(AUTO)?.groups().cloned().collect();
+            let mut groups: Vec<ScopedKernels> = parse(AUTO)?.groups().cloned().collect();
             groups
                 .iter_mut()
                 .flat_map(|g| &mut g.scopes)
                 .filter(|s| **s == Scope::Each)
                 .for_each(|s| *s = Scope::EachIfFew);
-            Part::Auto(groups)
+            Clause::Auto(groups)
         } else if bank {
             return self.expected("a named bank (auto, paper)");
         } else {
@@ -142,106 +120,113 @@ impl<'a> Parser<'a> {
         Ok(Some(part))
     }
 
-    fn kernel(&mut self) -> Result<Family> {
+    fn kernel(&mut self) -> Result<KernelList> {
         let start = self.skip_space();
         let word = self.word();
+        let bracket = self.open();
+        if let Some(kernel) = NumberKernel::find(&word, bracket) {
+            let given = self.arguments(kernel, bracket)?;
+            return Ok(KernelList::Numbers { kernel, given });
+        }
         match word.as_str() {
-            "linear" => Ok(Family::Linear),
-            "poly" if !self.open() => Ok(Family::Poly { degrees: vec![Numbers::One(PLAIN_DEGREE)], offset: 1.0 }),
-            "poly" => {
-                self.expect("(")?;
-                let degrees = self.numbers(&DEGREE)?;
-                let mut offset = 1.0;
-                if self.eat(",") {
-                    if self.eat_word("c") {
-                        self.expect("=")?;
-                    }
-                    // + 0.0 makes 0 of -0.
-                    offset = self.number(&OFFSET)?.value + 0.0;
-                }
-                self.expect(")")?;
-                Ok(Family::Poly { degrees, offset })
-            }
-            "precomputed" => {
-                if !self.eat("(") {
-                    return Ok(Family::Precomputed(None));
-                }
-                let (name, _) = self.name("the name of a view of kernel values")?;
-                self.expect(")")?;
-                Ok(Family::Precomputed(Some(name)))
-            }
-            "rbf" if !self.open() => Ok(Family::Rbf(Widths::Auto)),
-            "rbf" => {
-                self.expect("(")?;
-                let family = if self.eat_word("deviation") {
-                    Family::RbfDeviation
-                } else {
-                    Family::Rbf(self.widths(&GAUSSIAN_WIDTH)?)
-                };
-                self.expect(")")?;
-                Ok(family)
-            }
-            "laplace" => self.bracketed_or_auto().map(Family::Laplace),
-            "chi2" => Ok(Family::Chi2(if self.open() { Some(self.bracketed(&GAMMA)?) } else { None })),
-            "intersection" => Ok(Family::Intersection),
-            "sigmoid" => {
-                self.expect_arguments("sigmoid(0.1, 0)")?;
-                let slope = self.number(&SLOPE)?.value;
-                self.expect(",")?;
-                let offset = self.number(&ANY)?.value + 0.0;
-                self.expect(")")?;
-                Ok(Family::Sigmoid { slope, offset })
-            }
-            "gauss" => {
-                self.expect_arguments("gauss(l1)")?;
-                let at = self.skip_space();
-                let word = self.word();
-                let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word) else {
-                    self.at = at;
-                    return self.expected("a distance (l1, l2, chi2, hellinger)");
-                };
-                let widths = if self.eat(",") { self.widths(&WIDTH)? } else { Widths::Auto };
-                self.expect(")")?;
-                Ok(Family::Gauss(distance, widths))
-            }
-            "alignment" => {
-                self.expect_arguments("alignment(blosum62)")?;
-                let at = self.skip_space();
-                let word = self.word();
-                let Some((scoring, _)) = Scoring::ALL.into_iter().find(|(_, name)| *name == word) else {
-                    self.at = at;
-                    return self.expected("a scoring (blosum62, pam50)");
-                };
-                let mut costs = [11, 1];
-                for (cost, name) in costs.iter_mut().zip(["open", "extend"]) {
-                    if !self.eat(",") {
-                        break;
-                    }
-                    if self.eat_word(name) {
-                        self.expect("=")?;
-                    }
-                    *cost = self.number(&COST)?.value as u32;
-                }
-                self.expect(")")?;
-                Ok(Family::Alignment { scoring, open: costs[0], extend: costs[1] })
-            }
-            "wl" => {
-                self.expect_arguments("wl(3)")?;
-                let rounds = self.numbers(&ROUNDS)?;
-                self.expect(")")?;
-                Ok(Family::Wl(rounds))
-            }
+            "precomputed" => self.precomputed(),
+            "alignment" => self.alignment(),
+            "wl" => self.graph_kernel(),
             word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
                 self.text_kernel(kind)
             }
             _ => {
                 self.at = start;
-                self.expected(KERNELS)
+                let numbers = list(numbers::words(), ", ");
+                self.expected(&format!("a kernel ({numbers}, {OTHER_KERNELS})"))
             }
         }
     }
 
-    fn text_kernel(&mut self, kind: TextKind) -> Result<Family> {
+    /// The arguments of a kernel of numbers: without a bracket the defaults, in a bracket at least the first.
+    fn arguments(&mut self, kernel: &NumberKernel, bracket: bool) -> Result<Vec<Given>> {
+        let defaults: Option<Vec<Given>> = kernel.arguments.iter().map(Argument::default).collect();
+        match defaults {
+            Some(defaults) if !bracket || defaults.is_empty() => return Ok(defaults),
+            _ => self.expect_arguments(kernel.example)?,
+        }
+        let mut given = Vec::with_capacity(kernel.arguments.len());
+        for argument in kernel.arguments {
+            let written = given.is_empty() || self.eat(",");
+            given.push(match argument.default() {
+                Some(default) if !written => default,
+                None if !written => return self.expected("`,`"),
+                _ => self.argument(argument)?,
+            });
+        }
+        self.expect(")")?;
+        Ok(given)
+    }
+
+    fn argument(&mut self, argument: &Argument) -> Result<Given> {
+        match argument {
+            Argument::Number { name, rule, .. } => {
+                if name.is_some_and(|name| self.eat_word(name)) {
+                    self.expect("=")?;
+                }
+                // + 0.0 makes 0 of -0.
+                Ok(Given::Number(self.number(rule)?.value + 0.0))
+            }
+            Argument::Scale { .. } if self.eat_word("auto") => Ok(Given::Auto),
+            Argument::Scale { deviation: true, .. } if self.eat_word("deviation") => Ok(Given::Deviation),
+            Argument::List { rule, .. } | Argument::Scale { rule, .. } => self.numbers(rule).map(Given::List),
+            Argument::Distance => {
+                let at = self.skip_space();
+                let word = self.word();
+                let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word) else {
+                    self.at = at;
+                    let words = list(Distance::ALL.map(|(_, word)| word), ", ");
+                    return self.expected(&format!("a distance ({words})"));
+                };
+                Ok(Given::Distance(distance))
+            }
+        }
+    }
+
+    fn precomputed(&mut self) -> Result<KernelList> {
+        if !self.eat("(") {
+            return Ok(KernelList::Precomputed(None));
+        }
+        let (name, _) = self.name("the name of a view of kernel values")?;
+        self.expect(")")?;
+        Ok(KernelList::Precomputed(Some(name)))
+    }
+
+    fn alignment(&mut self) -> Result<KernelList> {
+        self.expect_arguments("alignment(blosum62)")?;
+        let at = self.skip_space();
+        let word = self.word();
+        let Some((scoring, _)) = Scoring::ALL.into_iter().find(|(_, name)| *name == word) else {
+            self.at = at;
+            return self.expected("a scoring (blosum62, pam50)");
+        };
+        let mut costs = [11, 1];
+        for (cost, name) in costs.iter_mut().zip(["open", "extend"]) {
+            if !self.eat(",") {
+                break;
+            }
+            if self.eat_word(name) {
+                self.expect("=")?;
+            }
+            *cost = self.number(&COST)?.value as u32;
+        }
+        self.expect(")")?;
+        Ok(KernelList::Alignment { scoring, open: costs[0], extend: costs[1] })
+    }
+
+    fn graph_kernel(&mut self) -> Result<KernelList> {
+        self.expect_arguments("wl(3)")?;
+        let rounds = self.numbers(&ROUNDS)?;
+        self.expect(")")?;
+        Ok(KernelList::Wl(rounds))
+    }
+
+    fn text_kernel(&mut self, kind: TextKind) -> Result<KernelList> {
         let second = if kind == TextKind::Mismatch { ", 1" } else { "" };
         self.expect_arguments(&format!("{}(3{second})", kind.word()))?;
         let start = self.skip_space();
@@ -261,7 +246,7 @@ impl<'a> Parser<'a> {
             let digit = self.chars.get(at).is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
             if named || kind == TextKind::Mismatch || (kind != TextKind::Spectrum && digit) {
                 extra = self.number(rule)?.value as u32;
-                let shortest = lengths.iter().flat_map(Numbers::values).fold(f64::MAX, f64::min);
+                let shortest = lengths.iter().flat_map(Series::values).fold(f64::MAX, f64::min);
                 if kind == TextKind::Mismatch && f64::from(extra) >= shortest {
                     return self.error(start, "fewer mismatches than letters are possible");
                 }
@@ -273,7 +258,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.expect(")")?;
-        Ok(Family::Text { kind, lengths, extra, alphabet })
+        Ok(KernelList::Text { kind, lengths, extra, alphabet })
     }
 
     fn alphabet(&mut self) -> Result<Alphabet> {
@@ -295,22 +280,6 @@ impl<'a> Parser<'a> {
     /// The bracket of a kernel that has no setting to fall back on; `example` shows how it is written.
     fn expect_arguments(&mut self, example: &str) -> Result<()> {
         if self.eat("(") { Ok(()) } else { self.expected(&format!("`(` and what the kernel needs, as in `{example}`")) }
-    }
-
-    /// Widths in brackets; without brackets the automatic ones.
-    fn bracketed_or_auto(&mut self) -> Result<Widths> {
-        if self.open() { self.bracketed(&WIDTH) } else { Ok(Widths::Auto) }
-    }
-
-    fn bracketed(&mut self, rule: &Rule) -> Result<Widths> {
-        self.expect("(")?;
-        let widths = self.widths(rule)?;
-        self.expect(")")?;
-        Ok(widths)
-    }
-
-    fn widths(&mut self, rule: &Rule) -> Result<Widths> {
-        Ok(if self.eat_word("auto") { Widths::Auto } else { Widths::Given(self.numbers(rule)?) })
     }
 
     fn scope(&mut self) -> Result<Scope> {
@@ -340,7 +309,11 @@ impl<'a> Parser<'a> {
                 Ok(Scope::View(name))
             }
             word => {
-                let hint = if NOW.contains(&word) { " (a new group of kernels starts after `;`)" } else { "" };
+                let hint = if OTHER_WORDS.contains(&word) || numbers::words().contains(&word) {
+                    " (a new group of kernels starts after `;`)"
+                } else {
+                    ""
+                };
                 self.at = start;
                 self.expected(&format!("a scope (all, each, cols(…), bands(k), view(name)){hint}"))
             }
@@ -390,7 +363,7 @@ impl<'a> Parser<'a> {
         self.error(start, "this quote is never closed")
     }
 
-    fn numbers(&mut self, rule: &Rule) -> Result<Vec<Numbers>> {
+    fn numbers(&mut self, rule: &NumberRule) -> Result<Vec<Series>> {
         let mut all = vec![self.one_or_range(rule)?];
         while self.eat("|") {
             all.push(self.one_or_range(rule)?);
@@ -398,16 +371,16 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    fn one_or_range(&mut self, rule: &Rule) -> Result<Numbers> {
+    fn one_or_range(&mut self, rule: &NumberRule) -> Result<Series> {
         let start = self.skip_space();
         let from = self.number(rule)?;
         if !self.eat("..") {
-            return Ok(Numbers::One(from.value));
+            return Ok(Series::One(from.value));
         }
         let to = self.number(rule)?;
         let range = match (from.power, to.power) {
-            (None, None) if from.value <= to.value => Numbers::Steps { from: from.value, to: to.value },
-            (Some((base, from)), Some((same, to))) if base == same && from <= to => Numbers::Powers { base, from, to },
+            (None, None) if from.value <= to.value => Series::Steps { from: from.value, to: to.value },
+            (Some((base, from)), Some((same, to))) if base == same && from <= to => Series::Powers { base, from, to },
             _ => {
                 let what = "a range goes upwards between two numbers or two powers of one base, as 1..3 or 2^-3..2^6";
                 return self.error(start, what);
@@ -419,7 +392,7 @@ impl<'a> Parser<'a> {
         Ok(range)
     }
 
-    fn number(&mut self, rule: &Rule) -> Result<Number> {
+    fn number(&mut self, rule: &NumberRule) -> Result<ParsedNumber> {
         let start = self.skip_space();
         let (mut value, mut power) = (self.decimal(rule.text)?, None);
         if self.eat("^") {
@@ -431,7 +404,7 @@ impl<'a> Parser<'a> {
             (value, power) = (base.powi(exponent as i32), Some((base, exponent as i32)));
         }
         self.check(start, value, rule)?;
-        Ok(Number { value, power })
+        Ok(ParsedNumber { value, power })
     }
 
     fn decimal(&mut self, what: &str) -> Result<f64> {
@@ -460,7 +433,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn check(&self, start: usize, value: f64, rule: &Rule) -> Result<()> {
+    fn check(&self, start: usize, value: f64, rule: &NumberRule) -> Result<()> {
         if (rule.holds)(value) {
             return Ok(());
         }

@@ -2,20 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Bank, Family, Group, MAX_KERNELS, Numbers, TextKind, WIDTHS, Widths, scopes::Place, short};
+use super::{
+    Bank, Given, KernelList, MAX_KERNELS, NumberKernel, ScopedKernels, Series, TextKind, WIDTHS,
+    numbers::{self, Argument, ArgumentValue, AutomaticScale},
+    scopes::ScopePlace,
+};
 use crate::{
     Error, Result, Told,
     data::{Dataset, Rows, mean_and_deviation},
     kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
 };
 
-/// `auto` widths, in median distances.
-const AUTO_FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+/// The widths that `auto` stands for, in units of the median distance.
+pub(super) const AUTO_FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+/// Rows that distances are measured between for automatic widths, and training sequences that local alignment compares with, at most.
 const MEDIAN_ROWS: usize = 512;
 
 impl Bank {
     /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
-    /// Of kernels with the same function and columns only the first stays.
+    /// Where several kernels have the same function and columns, the first stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
         let count: u128 = self.groups().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {
@@ -26,8 +31,8 @@ impl Bank {
         for group in self.groups() {
             for scope in &group.scopes {
                 for family in &group.kernels {
-                    let Family::Precomputed(name) = family else { continue };
-                    for Place { columns, label } in scope.grams(name.as_deref(), data)? {
+                    let KernelList::Precomputed(name) = family else { continue };
+                    for ScopePlace { columns, label } in scope.grams(name.as_deref(), data)? {
                         let next = places.len();
                         let place = *places.entry(columns.clone()).or_insert(next);
                         let function = Function::Precomputed { indefinite: Indefinite::default() };
@@ -38,12 +43,12 @@ impl Bank {
                     }
                 }
                 for text in [false, true] {
-                    let kernels: Vec<&Family> =
+                    let kernels: Vec<&KernelList> =
                         group.kernels.iter().filter(|k| k.reads_text() == text && !k.is_precomputed()).collect();
                     if kernels.is_empty() {
                         continue;
                     }
-                    for Place { columns, label } in scope.places(data, text)? {
+                    for ScopePlace { columns, label } in scope.places(data, text)? {
                         let next = places.len();
                         let place = *places.entry(columns.clone()).or_insert(next);
                         for family in &kernels {
@@ -87,35 +92,30 @@ fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
     Ok(())
 }
 
-impl Group {
+impl ScopedKernels {
     // At most 10^10 kernels and 10^13 scopes fit in a text: the product needs more than 64 bits.
     fn count(&self, data: &Dataset) -> u128 {
-        let kernels =
-            |text: bool| -> u128 { self.kernels.iter().filter(|k| k.reads_text() == text).map(Family::count).sum() };
+        let kernels = |text: bool| -> u128 {
+            self.kernels.iter().filter(|k| k.reads_text() == text).map(KernelList::count).sum()
+        };
         let places: u128 = self.scopes.iter().map(|scope| scope.count(data.feature_columns().len()) as u128).sum();
         kernels(false) * places + kernels(true) * (self.scopes.len() * data.rows().sequences().len()) as u128
     }
 }
 
-impl Family {
+impl KernelList {
     fn count(&self) -> u128 {
         match self {
-            Self::Linear
-            | Self::RbfDeviation
-            | Self::Intersection
-            | Self::Sigmoid { .. }
-            | Self::Alignment { .. }
-            | Self::Precomputed(_)
-            | Self::Chi2(None | Some(Widths::Auto))
-            | Self::Gauss(_, Widths::Auto) => 1,
-            Self::Rbf(Widths::Auto) | Self::Laplace(Widths::Auto) => AUTO_FACTORS.len() as u128,
-            Self::Poly { degrees: list, .. }
-            | Self::Rbf(Widths::Given(list))
-            | Self::Laplace(Widths::Given(list))
-            | Self::Chi2(Some(Widths::Given(list)))
-            | Self::Gauss(_, Widths::Given(list))
-            | Self::Wl(list)
-            | Self::Text { lengths: list, .. } => list.iter().map(|numbers| numbers.count() as u128).sum(),
+            Self::Alignment { .. } | Self::Precomputed(_) => 1,
+            Self::Wl(list) | Self::Text { lengths: list, .. } => total(list),
+            Self::Numbers { kernel, given } => {
+                let one = |(argument, given): (&Argument, &Given)| match given {
+                    Given::List(list) => total(list),
+                    Given::Auto => argument.automatic_count() as u128,
+                    Given::Number(_) | Given::Distance(_) | Given::Deviation => 1,
+                };
+                kernel.arguments.iter().zip(given).map(one).product()
+            }
         }
     }
 
@@ -128,66 +128,99 @@ impl Family {
     }
 
     fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
-        let x = data.rows();
         Ok(match self {
             Self::Precomputed(_) => Vec::new(),
-            Self::Intersection => vec![Function::Intersection],
-            Self::Sigmoid { slope, offset } => vec![Function::Sigmoid { slope: *slope, offset: *offset }],
-            Self::Chi2(None) => vec![Function::Chi2Sum],
-            Self::Chi2(Some(Widths::Given(list))) => {
-                list.iter().flat_map(Numbers::values).map(|gamma| Function::Chi2 { gamma }).collect()
-            }
-            Self::Chi2(Some(Widths::Auto)) => {
-                let gamma = automatic(label, 1.0 / mean_distance(x, columns, Distance::Chi2))?;
-                vec![Function::Chi2 { gamma }]
-            }
-            Self::Gauss(distance, Widths::Given(list)) => list
-                .iter()
-                .flat_map(Numbers::values)
-                .map(|width| Function::Gauss { distance: *distance, width })
-                .collect(),
-            Self::Gauss(distance, Widths::Auto) => {
-                let width = automatic(label, mean_distance(x, columns, *distance))?;
-                vec![Function::Gauss { distance: *distance, width }]
-            }
+            Self::Numbers { kernel, given } => numbers_functions(kernel, given, data.rows(), columns, label)?,
             Self::Alignment { scoring, open, extend } => {
                 vec![Function::Text(Text::Alignment { scoring: *scoring, open: *open, extend: *extend })]
             }
             Self::Wl(rounds) => {
                 let one = |rounds: f64| Function::Text(Text::Wl { iterations: rounds as u32 });
-                rounds.iter().flat_map(Numbers::values).map(one).collect()
+                rounds.iter().flat_map(Series::values).map(one).collect()
             }
             Self::Text { kind, lengths, extra, alphabet } => {
                 let rows = data.rows().having(columns);
                 let sequences = columns.first().and_then(|&c| rows.sequence(c));
                 let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
                 let one = |length: f64| string_kernel(*kind, length as u32, *extra, alphabet).map(Function::Text);
-                lengths.iter().flat_map(Numbers::values).map(one).collect::<Result<_>>()?
-            }
-            Self::Linear => vec![Function::Linear],
-            Self::Poly { degrees, offset } => {
-                let poly = |d: f64| Function::Poly { degree: d as u32, offset: *offset };
-                degrees.iter().flat_map(Numbers::values).map(poly).collect()
-            }
-            Self::Rbf(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, Distance::L2))?;
-                widths.into_iter().map(|width| Function::Rbf { width }).collect()
-            }
-            Self::RbfDeviation => {
-                let width = rounded(deviation(x, columns));
-                if !WIDTHS.contains(&width) {
-                    let problem = format!("a deviation of {width:e} is no scale for a width");
-                    let remedy = "standardise the columns or write the width";
-                    return Err(Error::data(format!("kernels on {label}"), problem, remedy));
-                }
-                vec![Function::Rbf { width }]
-            }
-            Self::Laplace(widths) => {
-                let widths = widths.values(label, || median_distance(x, columns, Distance::L1))?;
-                widths.into_iter().map(|width| Function::Laplace { width }).collect()
+                lengths.iter().flat_map(Series::values).map(one).collect::<Result<_>>()?
             }
         })
     }
+}
+
+/// How many numbers a list stands for.
+fn total(list: &[Series]) -> u128 {
+    list.iter().map(|series| series.count() as u128).sum()
+}
+
+/// The functions that a kernel of numbers stands for on these columns: one for each combination of the values of its arguments.
+fn numbers_functions(
+    kernel: &NumberKernel,
+    given: &[Given],
+    x: &Rows,
+    columns: &[usize],
+    label: &str,
+) -> Result<Vec<Function>> {
+    let mut settings: Vec<Vec<ArgumentValue>> = vec![Vec::new()];
+    for (argument, own) in kernel.arguments.iter().zip(given) {
+        let values = match (own, argument) {
+            (Given::Distance(distance), _) => vec![ArgumentValue::Distance(*distance)],
+            (Given::Number(value), _) => vec![ArgumentValue::Number(*value)],
+            (Given::List(list), _) => list.iter().flat_map(Series::values).map(ArgumentValue::Number).collect(),
+            (Given::Deviation, _) => vec![ArgumentValue::Number(deviation_width(x, columns, label)?)],
+            (Given::Auto, Argument::Scale { auto, .. }) => {
+                let named = given.iter().find_map(|g| if let Given::Distance(d) = g { Some(*d) } else { None });
+                let scales = automatic_scales(*auto, named, x, columns, label)?;
+                scales.into_iter().map(ArgumentValue::Number).collect()
+            }
+            (Given::Auto, _) => Vec::new(),
+        };
+        let extended =
+            |start: &Vec<ArgumentValue>| values.iter().map(|v| [start, &[*v][..]].concat()).collect::<Vec<_>>();
+        settings = settings.iter().flat_map(extended).collect();
+    }
+    Ok(settings.iter().map(|values| (kernel.build)(values)).collect())
+}
+
+/// What `auto` stands for on these columns; `named` is the distance that the kernel names.
+fn automatic_scales(
+    auto: AutomaticScale,
+    named: Option<Distance>,
+    x: &Rows,
+    columns: &[usize],
+    label: &str,
+) -> Result<Vec<f64>> {
+    match auto {
+        AutomaticScale::AroundMedian(distance) => widths_around(median_distance(x, columns, distance), label),
+        AutomaticScale::MeanDistance => {
+            let distance = named.unwrap_or(Distance::L2);
+            automatic(label, mean_distance(x, columns, distance)).map(|width| vec![width])
+        }
+        AutomaticScale::OverMean(distance) => {
+            automatic(label, 1.0 / mean_distance(x, columns, distance)).map(|factor| vec![factor])
+        }
+    }
+}
+
+/// The width that `deviation` stands for.
+fn deviation_width(x: &Rows, columns: &[usize], label: &str) -> Result<f64> {
+    let width = rounded(deviation(x, columns));
+    if WIDTHS.contains(&width) {
+        return Ok(width);
+    }
+    let problem = format!("a deviation of {width:e} is no scale for a width");
+    Err(Error::data(format!("kernels on {label}"), problem, "standardise the columns or write the width"))
+}
+
+/// The widths that `auto` stands for around a median distance.
+fn widths_around(median: f64, label: &str) -> Result<Vec<f64>> {
+    let widths = AUTO_FACTORS.map(|f| rounded(f * median));
+    if widths.iter().all(|w| WIDTHS.contains(w)) {
+        return Ok(widths.into());
+    }
+    let problem = format!("the median distance is {median:e}, no scale for an automatic width");
+    Err(Error::data(format!("kernels on {label}"), problem, "standardise the columns or write the widths"))
 }
 
 /// Rounded before use, so that the number a name shows is the number itself.
@@ -266,23 +299,6 @@ fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Resu
     })
 }
 
-impl Widths {
-    fn values(&self, label: &str, median: impl FnOnce() -> f64) -> Result<Vec<f64>> {
-        match self {
-            Self::Given(list) => Ok(list.iter().flat_map(Numbers::values).collect()),
-            Self::Auto => {
-                let median = median();
-                let widths = AUTO_FACTORS.map(|f| rounded(f * median));
-                if widths.iter().all(|&w| WIDTHS.contains(&w)) {
-                    return Ok(widths.into());
-                }
-                let problem = format!("the median distance is {median:e}, no scale for an automatic width");
-                Err(Error::data(format!("kernels on {label}"), problem, "standardise the columns or write the widths"))
-            }
-        }
-    }
-}
-
 /// The root of the summed variances of the columns, over all rows that have them; 1 where every column is constant.
 fn deviation(x: &Rows, columns: &[usize]) -> f64 {
     let x = x.having(columns);
@@ -333,19 +349,9 @@ fn median_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
 
 fn written(function: Function) -> String {
     match function {
-        Function::Linear => "linear".into(),
         Function::Precomputed { .. } => "precomputed".into(),
-        Function::Poly { degree, offset: 1.0 } => format!("poly({degree})"),
-        Function::Poly { degree, offset } => format!("poly({degree}, {})", short(offset)),
-        Function::Rbf { width } => format!("rbf({})", short(width)),
-        Function::Laplace { width } => format!("laplace({})", short(width)),
-        Function::Chi2Sum => "chi2".into(),
-        Function::Chi2 { gamma } => format!("chi2({})", short(gamma)),
-        Function::Intersection => "intersection".into(),
-        Function::Sigmoid { slope, offset } => format!("sigmoid({}, {})", short(slope), short(offset)),
-        Function::Gauss { distance, width } => format!("gauss({}, {})", distance.word(), short(width)),
         Function::Text(Text::Alignment { scoring, open, extend }) => {
-            Family::Alignment { scoring, open, extend }.to_string()
+            KernelList::Alignment { scoring, open, extend }.to_string()
         }
         Function::Text(Text::Wl { iterations }) => format!("wl({iterations})"),
         Function::Text(text) => {
@@ -356,9 +362,10 @@ fn written(function: Function) -> String {
                 Text::WdSum { degree, shift, .. } => (TextKind::WdSum, degree, shift),
                 Text::Alignment { .. } | Text::Wl { .. } => (TextKind::Spectrum, 0, 0),
             };
-            let lengths = vec![Numbers::One(f64::from(length))];
-            Family::Text { kind, lengths, extra, alphabet: Some(text.alphabet()) }.to_string()
+            let lengths = vec![Series::One(f64::from(length))];
+            KernelList::Text { kind, lengths, extra, alphabet: Some(text.alphabet()) }.to_string()
         }
+        function => numbers::name(function).unwrap_or_default(),
     }
 }
 

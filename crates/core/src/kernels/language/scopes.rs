@@ -6,11 +6,11 @@ use crate::{
     data::{Dataset, is_layer_of, nearest},
 };
 
-/// `auto` looks at single features up to this many of them.
+/// The most features for which the bank `auto` has a kernel of each one alone (docs/defaults.md).
 const AUTO_EACH: usize = 100;
 
-/// Where a kernel looks: ascending columns, and what people call them.
-pub(super) struct Place {
+/// The columns that a kernel reads, ascending, and what people call them.
+pub(super) struct ScopePlace {
     pub columns: Vec<usize>,
     pub label: String,
 }
@@ -26,14 +26,14 @@ impl Scope {
     }
 
     /// Where kernels of numbers, or else those of text, look: the latter at one column each.
-    pub(super) fn places(&self, data: &Dataset, text: bool) -> Result<Vec<Place>> {
+    pub(super) fn places(&self, data: &Dataset, text: bool) -> Result<Vec<ScopePlace>> {
         let all = data.columns();
         let features = data.feature_columns();
         let counted: Vec<usize> = (0..all.len()).filter(|c| !data.rows().is_ready(&[*c])).collect();
         let d = features.len();
         let texts = data.rows().text_start()..all.len();
-        let single = |j: usize| Place { columns: vec![j], label: quoted(&all[j]) };
-        let one = |columns, label: &str| Ok(vec![Place { columns, label: label.to_string() }]);
+        let single = |j: usize| ScopePlace { columns: vec![j], label: quoted(&all[j]) };
+        let one = |columns, label: &str| Ok(vec![ScopePlace { columns, label: label.to_string() }]);
         if text && texts.is_empty() {
             return Err(Error::data(
                 "string kernels",
@@ -57,7 +57,7 @@ impl Scope {
             }
             Self::Bands(k) => {
                 let band = |b: usize| features[b * d / k..(b + 1) * d / k].to_vec();
-                Ok((0..*k).map(|b| Place { columns: band(b), label: format!("band {}/{k}", b + 1) }).collect())
+                Ok((0..*k).map(|b| ScopePlace { columns: band(b), label: format!("band {}/{k}", b + 1) }).collect())
             }
             Self::View(name) => {
                 let sequence = || texts.clone().find(|&j| all[j] == *name).map(|j| j..j + 1);
@@ -92,7 +92,7 @@ impl Scope {
 impl Scope {
     /// The views of kernel values that a ready-made kernel reads: the one of that name, or all kernels of a stack of that name. Their columns
     /// are in the order of the rows.
-    pub(super) fn grams(&self, name: Option<&str>, data: &Dataset) -> Result<Vec<Place>> {
+    pub(super) fn grams(&self, name: Option<&str>, data: &Dataset) -> Result<Vec<ScopePlace>> {
         let name = match (name, self) {
             (Some(name), _) => name,
             (None, Self::View(name)) => name,
@@ -111,7 +111,7 @@ impl Scope {
 }
 
 /// The columns of a view of kernel values.
-fn gram(name: &str, data: &Dataset) -> Result<Place> {
+fn gram(name: &str, data: &Dataset) -> Result<ScopePlace> {
     let views = data.views();
     let Some(at) = views.iter().position(|v| v.name == name) else {
         let grams = |v: &usize| data.is_gram(*v);
@@ -136,7 +136,7 @@ fn gram(name: &str, data: &Dataset) -> Result<Place> {
         let problem = "kernel values of some rows are missing";
         return Err(Error::data(format!("view `{name}`"), problem, "fill them in, or leave those rows out"));
     }
-    Ok(Place { columns, label: format!("view {name}") })
+    Ok(ScopePlace { columns, label: format!("view {name}") })
 }
 
 /// Kernels of numbers read numbers, kernels of text read text, neither reads kernel values.

@@ -29,7 +29,7 @@ impl Scoring {
         Self::ALL.iter().find(|(s, _)| *s == self).map_or("", |(_, word)| word)
     }
 
-    /// Of two letters; unknown ones score −1.
+    /// The score of two letters side by side; an unknown letter scores −1.
     pub fn score(self, a: Option<u32>, b: Option<u32>) -> i32 {
         let table = match self {
             Self::Blosum62 => &BLOSUM62,
@@ -42,9 +42,9 @@ impl Scoring {
     }
 }
 
-/// The letter after the amino acids stands for all others.
+/// The number of the letter that stands for all but the 20 amino acids, which come before it.
 const UNKNOWN: usize = 20;
-/// Landmarks that are aligned at once.
+/// Landmarks that are aligned at once: one 16-bit number each fills two vectors of 256 bits.
 const LANES: usize = 32;
 type Lanes = [i16; LANES];
 

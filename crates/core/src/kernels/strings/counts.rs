@@ -10,7 +10,7 @@ use crate::data::Sequences;
 /// Counts over the words that occur.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counts {
-    /// Ascending.
+    /// The words as numbers, in ascending order.
     keys: Vec<u128>,
     /// Per sequence: word (its place in `keys`) and count.
     by_row: Lists,
@@ -95,7 +95,7 @@ impl Counts {
         self.keys.len()
     }
 
-    /// The words, ascending.
+    /// The words that occur, as numbers in ascending order.
     pub fn keys(&self) -> &[u128] {
         &self.keys
     }

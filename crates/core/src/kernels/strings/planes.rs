@@ -62,7 +62,7 @@ impl Planes {
         self.start.len() - 1
     }
 
-    /// Sequence i alone.
+    /// The planes of sequence i alone.
     pub fn select(&self, i: usize) -> Self {
         let words = self.words[self.start[i]..self.start[i + 1]].to_vec();
         Self { depth: self.depth, start: vec![0, words.len()], words }

@@ -1,12 +1,13 @@
 //! From prepared kernel terms to a model of rules.
 
-use super::{Effort, Inner, Instance, Margin, Outcome, Watch, am, ccp, descend, exact, pddp, sgd, solvers::owners_of};
+use super::{
+    Effort, Inner, Instance, Margin, Outcome, Watch, am, ccp, descend, exact, pddp, rule_count, sgd, solvers::owners_of,
+};
 use crate::{
     Error, Model, Result,
     data::Target,
     gram::{Gram, GramSource},
     linalg::Matrix,
-    machine::Fitting,
     methods::Method,
     model::{Certificate, Fit, FitPart, Rule, RuleSet, Rules, Share},
     outer::Memory,
@@ -23,46 +24,33 @@ const FULL: f64 = 1.0 - 1e-6;
 
 impl Method for VcmklSpec {
     fn fit(&self, job: &Job<'_>, _: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
-        job.prepared.fit_rules(job.request, self, job.fitting, observer)
-    }
-}
-
-impl Prepared {
-    /// Fits the rules of every machine.
-    fn fit_rules(
-        &self,
-        spec: &TrainSpec,
-        own: &VcmklSpec,
-        fitting: &Fitting,
-        observer: &mut dyn Observer,
-    ) -> Result<Model> {
-        let Target::Classes { names, .. } = &self.samples.target else {
+        let prepared = job.prepared;
+        let Target::Classes { names, .. } = &prepared.samples.target else {
             return Err(Error::param("method", "one for values: vcmkl needs classes", "vcmkl"));
         };
-        let (rules, cut) = match own.n_rules {
+        let (rules, cut) = match self.n_rules {
             RuleCount::Fixed(rules) => (rules, false),
-            RuleCount::Chosen(_) => self.choose_rules(spec, own, observer)?,
+            RuleCount::Chosen(_) => rule_count::choose(self, job, observer)?,
         };
-        let negate = negated(own, names)?;
-        let tasks = self.samples.machines(spec)?;
+        let negate = negated(self, names)?;
         let (mut fits, mut sets, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-        for (k, task) in tasks.iter().enumerate() {
-            let consensus = match (names.len(), spec.multi_class) {
+        for (k, task) in job.tasks.iter().enumerate() {
+            let consensus = match (names.len(), job.request.multi_class) {
                 (2, _) => names[usize::from(!negate)].clone(),
                 (_, Scheme::OneVsRest) => names[k].clone(),
                 (n, Scheme::OneVsOne) => names[Scheme::pairs(n)[k].1].clone(),
             };
-            self.samples.announce(k, spec, observer);
-            let machine = self.fit_machine(spec, own, task, rules, negate, observer)?;
-            let told = |w: &String| if tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() };
+            job.announce(k, observer);
+            let machine = prepared.fit_machine(job.request, self, task, rules, negate, observer)?;
+            let told = |w: &String| if job.tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() };
             warnings.extend(machine.warnings.iter().map(told));
             let (certificate, qp_calls, positive) = (machine.certificate, machine.qp_calls, machine.positive);
             sets.push(RuleSet { negate, consensus, rules: machine.rules, positive, qp_calls, certificate });
             fits.extend(machine.fits);
         }
-        let mut filled = spec.clone();
-        filled.method = MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..own.clone() });
-        let mut model = self.assemble_fits(&fits, &filled, fitting)?;
+        let method = MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..self.clone() });
+        let filled = TrainSpec { method, ..job.request.clone() };
+        let mut model = prepared.assemble_fits(&fits, &filled, job.fitting)?;
         let mut rest = fits.as_slice();
         let values: Vec<Vec<f64>> = sets
             .iter()
@@ -74,13 +62,15 @@ impl Prepared {
             .collect();
         model.rules = Some(Rules { machines: sets });
         model.warnings.extend(warnings);
-        self.tell_if_flat(&mut model, &values);
+        prepared.tell_if_flat(&mut model, &values);
         if cut {
             model.note_stopped("the search for the number of rules");
         }
         Ok(model)
     }
+}
 
+impl Prepared {
     fn fit_machine(
         &self,
         spec: &TrainSpec,

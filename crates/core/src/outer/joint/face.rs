@@ -263,7 +263,7 @@ impl<'a> Joint<'a> {
         let (forms, square) = (images.forms(), dot(&self.a, &self.a));
         let slope = (0..theta.len()).map(|m| 0.5 * (forms[m] + problem.grams.residual(m) * square)).collect();
         let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), images.times(&theta));
-        solution.give = Some(self.machine.give());
+        solution.dual_response = Some(self.machine.dual_response());
         let (primal, dual_sum) = (solution.primal, solution.dual_sum);
         let needed = (1.0 + MISSED) * self.price[0] * set.phi(f64::MIN_POSITIVE)[1];
         let beyond = (0..theta.len()).filter(|m| 0.5 * forms[*m] > needed).collect();

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Joint, Kernel, Step, Values};
 use crate::{
     Result,
-    gram::{Gram, LowRank, Rounded, add_single},
+    gram::{Gram, LowRankSum, SingleColumns, add_single},
     linalg::{Cholesky, Matrix, axpy, dot},
     machine::Task,
     weights::Separable,
@@ -19,7 +19,7 @@ const WHAT: &str = "the system of a joint step";
 
 /// What a step solves for fixed θ and a.
 pub(super) struct System {
-    give: Vec<f64>,
+    dual_response: Vec<f64>,
     intercept: bool,
     /// φ, φ' and φ'' of all weights, and Λ.
     phi: Vec<[f64; 3]>,
@@ -31,8 +31,8 @@ enum Form {
     /// For w, β and δθ: as many equations as columns of [F 1 V].
     Columns {
         /// F, and all columns where rounding is allowed.
-        kernel: LowRank,
-        rounded: Option<Rounded>,
+        kernel: LowRankSum,
+        rounded: Option<SingleColumns>,
         /// Columns before V.
         first: usize,
         factored: Cholesky,
@@ -68,7 +68,7 @@ type Answer = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
 
 impl System {
     pub(super) fn new(state: &Joint<'_>, task: &Task<'_>, set: &dyn Separable, kernel: Kernel) -> Result<Self> {
-        let give = state.machine.give();
+        let dual_response = state.machine.dual_response();
         let phi: Vec<[f64; 3]> = state.theta.iter().map(|&t| set.phi(t)).collect();
         let mut stiff = vec![0.0; phi.len()];
         for (price, group) in state.price.iter().zip(&state.groups) {
@@ -76,14 +76,14 @@ impl System {
         }
         let form = match (kernel, &state.values) {
             (Kernel::Thin { thin: k, rounded }, Values::Exact(values)) if k.rank() + stiff.len() < k.n() => {
-                Form::columns((k, rounded), values, &state.groups, &give, task.intercept, &stiff, &phi)?
+                Form::columns((k, rounded), values, &state.groups, &dual_response, task.intercept, &stiff, &phi)?
             }
             (Kernel::Thin { thin: k, .. }, values) => {
-                Form::rows(values, &state.groups, Gram::from_matrix(k.root().outer()), &give, &stiff, &phi)?
+                Form::rows(values, &state.groups, Gram::from_matrix(k.root().outer()), &dual_response, &stiff, &phi)?
             }
-            (Kernel::Whole(k), values) => Form::rows(values, &state.groups, k, &give, &stiff, &phi)?,
+            (Kernel::Whole(k), values) => Form::rows(values, &state.groups, k, &dual_response, &stiff, &phi)?,
         };
-        Ok(Self { give, intercept: task.intercept, phi, stiff, form })
+        Ok(Self { dual_response, intercept: task.intercept, phi, stiff, form })
     }
 
     /// Corrections of a step that pay, at most: fewer where an answer costs nearly as much as the system.
@@ -103,7 +103,7 @@ impl System {
         weight_goal: &dyn Fn(usize) -> f64,
     ) -> Step {
         let terms = state.theta.len();
-        let aim = state.machine.aim(decision, &self.give, goal);
+        let aim = state.machine.aim(decision, &self.dual_response, goal);
         let miss: Vec<f64> = (0..terms).map(|m| weight_goal(m) - state.theta[m] * state.slack[m]).collect();
         let (mut weights, mut open) = (vec![0.0; terms], Vec::new());
         for (price, group) in state.price.iter().zip(&state.groups) {
@@ -124,7 +124,7 @@ impl System {
     fn answer(&self, state: &Joint<'_>, right: Right<'_>) -> Answer {
         match &self.form {
             Form::Columns { kernel, rounded, first, factored, borders, corner } => {
-                let scaled: Vec<f64> = right.machine.iter().zip(&self.give).map(|(r, e)| r * e).collect();
+                let scaled: Vec<f64> = right.machine.iter().zip(&self.dual_response).map(|(r, e)| r * e).collect();
                 let exact = || {
                     let mut x = kernel.root_transposed_times(&scaled);
                     x.extend(self.intercept.then(|| scaled.iter().sum::<f64>()));
@@ -179,7 +179,8 @@ impl System {
                         theta[m] = (theta[m] + right.weights[m] - p * self.phi[m][1]) / self.stiff[m];
                     });
                 }
-                let df = right.machine.iter().zip(&change).zip(&self.give).map(|((r, a), e)| r - a / e).collect();
+                let df =
+                    right.machine.iter().zip(&change).zip(&self.dual_response).map(|((r, a), e)| r - a / e).collect();
                 (df, bias, theta, price)
             }
         }
@@ -189,18 +190,18 @@ impl System {
 impl Form {
     /// From F, with columns rounded or not, and V.
     fn columns(
-        (kernel, round): (LowRank, bool),
+        (kernel, round): (LowRankSum, bool),
         values: &Matrix,
         groups: &[Range<usize>],
-        give: &[f64],
+        dual_response: &[f64],
         intercept: bool,
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
-        let (rank, ones) = (kernel.rank(), Matrix::from_parts(give.len(), 1, vec![1.0; give.len()]));
+        let (rank, ones) = (kernel.rank(), Matrix::from_parts(dual_response.len(), 1, vec![1.0; dual_response.len()]));
         let first = rank + usize::from(intercept);
         let more: &[&Matrix] = if intercept { &[&ones, values] } else { &[values] };
-        let (mut inner, rounded) = kernel.weighted_gram(more, give, round);
+        let (mut inner, rounded) = kernel.weighted_gram(more, dual_response, round);
         let cols = inner.cols();
         (0..rank).for_each(|k| inner[(k, k)] += 1.0);
         stiff.iter().enumerate().for_each(|(m, s)| inner[(first + m, first + m)] += s);
@@ -222,11 +223,11 @@ impl Form {
         values: &Values<'_>,
         groups: &[Range<usize>],
         mut kernel: Gram,
-        give: &[f64],
+        dual_response: &[f64],
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
-        let (n, soft): (usize, Vec<f64>) = (give.len(), stiff.iter().map(|s| 1.0 / s.sqrt()).collect());
+        let (n, soft): (usize, Vec<f64>) = (dual_response.len(), stiff.iter().map(|s| 1.0 / s.sqrt()).collect());
         match values {
             Values::Exact(v) => {
                 let mut scaled = v.clone();
@@ -242,7 +243,7 @@ impl Form {
             }
         }
         let mut inner = kernel.into_matrix();
-        (0..n).for_each(|i| inner[(i, i)] = inner[(i, i)] * (1.0 + RIDGE) + 1.0 / give[i]);
+        (0..n).for_each(|i| inner[(i, i)] = inner[(i, i)] * (1.0 + RIDGE) + 1.0 / dual_response[i]);
         let factored = Cholesky::new(inner, WHAT)?;
         let behind = |v: &[f64]| {
             let mut v = v.to_vec();

@@ -4,14 +4,14 @@ use rayon::prelude::*;
 
 use super::{ROUNDED, combined, thin};
 use crate::{
-    gram::{Gram, GramSource, Images, LowRank},
+    gram::{Gram, GramSource, Images, LowRankSum},
     linalg::Matrix,
 };
 
 /// K_θ or something close.
 pub(super) enum Kernel {
     /// In few columns, to single precision if `rounded`.
-    Thin { thin: LowRank, rounded: bool },
+    Thin { thin: LowRankSum, rounded: bool },
     /// Every entry.
     Whole(Gram),
 }
@@ -20,8 +20,8 @@ impl Kernel {
     /// With a share of the trace left out.
     pub(super) fn of(grams: &dyn GramSource, theta: &[f64], share: f64) -> Self {
         match thin(grams) {
-            Some(factors) => Self::Thin { thin: combined(&factors, theta).thinner(share), rounded: share > ROUNDED },
-            None => Self::Whole(grams.combine_rough(theta, share)),
+            Some(factors) => Self::Thin { thin: combined(&factors, theta).truncated(share), rounded: share > ROUNDED },
+            None => Self::Whole(grams.combine_truncated(theta, share)),
         }
     }
 }

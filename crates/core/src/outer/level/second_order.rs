@@ -20,7 +20,7 @@ use crate::{
 const MAX_TERMS: usize = 150;
 /// Multipliers that move at most.
 const MAX_MOVING: usize = 1500;
-/// A kernel without weight joins when its slope is above this share of what would give it some.
+/// A kernel without weight joins when its slope is above this share of what would dual_response it some.
 const NEARLY: f64 = 0.95;
 /// A little of the Hessian's mean diagonal, where it is singular.
 const RIDGE: f64 = 1e-9;
@@ -45,9 +45,9 @@ impl Model {
         }
         let mut hessian = Matrix::zeros(terms.len(), terms.len());
         for (part, solution) in run.problem.parts.iter().zip(&point.solutions) {
-            let give = run.problem.machine.give(&part.task, solution);
+            let dual_response = run.problem.machine.dual_response(&part.task, solution);
             let a = part.rows.map_or_else(|| solution.a.clone(), |rows| spread(&solution.a, rows, n));
-            let mut columns = Matrix::zeros(terms.len(), give.len());
+            let mut columns = Matrix::zeros(terms.len(), dual_response.len());
             let mut whole = vec![0.0; n];
             for (k, &t) in terms.iter().enumerate() {
                 match &point.images {
@@ -61,7 +61,7 @@ impl Model {
             }
             let selected = part.rows.map(|rows| kernel.select(rows));
             let kernel = selected.as_ref().unwrap_or(kernel);
-            let h = curvature(kernel, &give, part.task.intercept, &columns, MAX_MOVING).ok()??;
+            let h = curvature(kernel, &dual_response, part.task.intercept, &columns, MAX_MOVING).ok()??;
             hessian.data_mut().iter_mut().zip(h.data()).for_each(|(s, h)| *s += h);
         }
         let ridge = RIDGE * (0..terms.len()).map(|k| hessian[(k, k)]).sum::<f64>() / terms.len() as f64;

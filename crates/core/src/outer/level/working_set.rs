@@ -78,7 +78,7 @@ pub fn fit(
         slope.clone_from(&point.slope);
         if let Some(prover) = prover {
             let value;
-            (value, slope) = run.cut(&prover, None);
+            (value, slope) = run.cut(&prover, None, &[]);
             run.raise(value - set.support(&slope));
             cuts.push(value, slope.clone(), prover, None);
         }

@@ -10,7 +10,7 @@ use crate::{
     model::{Machine, NewRows},
     outer::{Gate, GroupGate, KernelGate, larger},
     prepare::Prepared,
-    request::{Clmkl, Glmkl, Lmkl, MethodSpec, TrainSpec},
+    request::{Lmkl, TrainSpec},
 };
 
 pub(super) struct Places {
@@ -20,16 +20,16 @@ pub(super) struct Places {
     pub paired: bool,
     /// Weights of the groups, machine by machine, where gates come from groups.
     betas: Vec<Option<Vec<Vec<f64>>>>,
-    /// Group of every row, machine by machine.
+    /// The group of every row, machine by machine.
     labels: Vec<Vec<usize>>,
 }
 
 impl Places {
-    /// `None` for global weights.
+    /// Places the rows by the model's own functions; `None` for global weights.
     pub fn of(spec: &TrainSpec, model: &Model, data: &Dataset) -> Result<Option<Self>> {
         let Some(localized) = &model.localized else { return Ok(None) };
         // Clusters that were found are soft unless the request says otherwise.
-        let soft = matches!(spec.method, MethodSpec::Clmkl(Clmkl { evenness: None, .. }));
+        let soft = spec.method.finds_soft_regions();
         let given = localized.gatings.iter().any(|g| match g.placement {
             Placement::Given => true,
             Placement::Clusters { tau: None } => soft,
@@ -56,7 +56,7 @@ impl Places {
         if self.scales.len() == 1 { 0 } else { k }
     }
 
-    /// Terms of machine k.
+    /// Scales the kernel terms for machine k.
     pub fn grams<'a>(
         &self,
         grouped: &'a dyn GramSource,
@@ -72,13 +72,10 @@ impl Places {
         }
     }
 
-    /// Stated weights that are not those of the gate, in words.
+    /// Says in words which stated weight is not that of the gate.
     pub fn wrong_weights(&self, spec: &TrainSpec, machine: &Machine, k: usize) -> Option<String> {
         let gates = &self.scales[self.at(k)];
-        let exponent = match spec.method {
-            MethodSpec::Glmkl(Glmkl { p, .. }) => p,
-            _ => 1.0,
-        };
+        let exponent = spec.method.group_norm();
         let own: Vec<f64> = match &self.betas[self.at(k)] {
             Some(betas) => {
                 for (g, beta) in betas.iter().enumerate() {
@@ -95,7 +92,7 @@ impl Places {
         differs.map(|m| format!("weight {} is {}, and the gate gives {}", m + 1, machine.weights[m], own[m]))
     }
 
-    /// ∂V/∂η of machine k from its multipliers over all rows.
+    /// The derivative ∂V/∂η of machine k from its multipliers over all rows.
     pub fn gate_gradient(&self, base: &dyn GramSource, k: usize, a: &[f64]) -> Matrix {
         let gates = &self.scales[self.at(k)];
         let mut out = Matrix::zeros(gates.rows(), gates.cols());
@@ -108,24 +105,21 @@ impl Places {
         out
     }
 
-    /// max |∂V/∂z|.
+    /// The largest |∂V/∂z| over the parameters z of the gate.
     pub fn slope(&self, prepared: &Prepared, spec: &TrainSpec, k: usize, by_gate: &Matrix) -> Result<f64> {
         let (gates, k) = (&self.scales[self.at(k)], self.at(k));
         let steepest = |gate: &dyn Gate, z: Vec<f64>| {
             let gradient = gate.gradient(&gate.element(z), gates, by_gate);
             gradient.image.iter().fold(0.0, |m: f64, g| larger(m, g.abs()))
         };
-        if let MethodSpec::Lmkl(Lmkl { gate, gate_kernel, .. }) = &spec.method {
+        if let Some(Lmkl { gate, gate_kernel, .. }) = spec.method.kernel_gate() {
             let kernel = prepared.gate_gram(spec, gate_kernel.as_deref())?;
             let form = KernelGate { kernel: &kernel, kernels: gates.cols(), form: *gate };
             let size = form.size();
             return Ok(steepest(&form, vec![0.0; size]));
         }
         let Some(betas) = &self.betas[k] else { return Ok(f64::NAN) };
-        let p = match spec.method {
-            MethodSpec::Glmkl(Glmkl { p, .. }) => p,
-            _ => 1.0,
-        };
+        let p = spec.method.group_norm();
         let alignments = Matrix::zeros(betas.len(), gates.cols());
         let form = GroupGate { labels: &self.labels[k], p, alignments: &alignments };
         Ok(steepest(&form, betas.concat().iter().map(|b| b.ln()).collect()))

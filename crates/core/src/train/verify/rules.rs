@@ -1,4 +1,4 @@
-//! What saved rules are worth on their training rows.
+//! The certificate of saved rules, recomputed on their training rows.
 
 use super::{FEASIBLE, SAME_DECISION, SAME_OBJECTIVE, Verification, multipliers, other_rows, wrong_words};
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
     trace::Status,
 };
 
-/// A reassignment that gains more than this, relative to J, is an improvement.
+/// A reassignment that gains more than this share of J is an improvement; smaller ones are within what the inner solver leaves open.
 const GAIN: f64 = 1e-6;
 
 impl Prepared {
-    /// J at the stored rules, whether their multipliers may stand, and what reassigning the rejected rows would gain.
+    /// Recomputes J at the stored rules, checks their multipliers, and finds what reassigning the rejected rows would gain.
     pub(super) fn verify_rules(
         &self,
         spec: &TrainSpec,
@@ -106,7 +106,7 @@ impl Prepared {
     }
 }
 
-/// Multipliers outside α ≥ 0, Σ_m α_im ≤ c_i (α_im ≤ c_i where rules stand `apart`), yᵀα_m = 0.
+/// Says in words which multipliers are outside α ≥ 0, Σ_m α_im ≤ c_i (α_im ≤ c_i where rules stand `apart`), yᵀα_m = 0.
 fn infeasible(instance: &Instance<'_>, alpha: &Matrix, apart: bool, name: &str) -> Option<String> {
     for i in 0..alpha.rows() {
         let (row, price) = (alpha.row(i), instance.price[i]);

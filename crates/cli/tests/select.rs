@@ -279,7 +279,8 @@ fn files_of_kernels_the_budget_and_the_clock_count_for_every_command() {
     f.done(&format!("tune data.csv {bank} --grid C=1 --folds 2"));
     f.done(&format!("compare data.csv {bank} --methods gmkl --grid C=1 --repeats 1"));
     f.done(&format!("kernels data.csv {bank}"));
-    f.done("gram data.csv --exclude y,g -k 'precomputed(grams.npz)' -o copy.npz");
+    let (code, _, err) = f.run("gram data.csv --exclude y,g -k 'precomputed(grams.npz)' -o copy.npz");
+    assert!(code == Some(2) && err.contains("in their file already"), "{err}");
     for command in ["fit", "tune", "compare", "kernels"] {
         let (code, _, err) = f.run(&format!("{command} data.csv --target y --exclude g --memory 1K"));
         assert!(code == Some(2) && err.contains("memory"), "{command}: {err}");

@@ -19,9 +19,6 @@ pub struct TableArgs {
     /// Leave these columns out
     #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true)]
     pub exclude: Vec<String>,
-    /// Ready-made kernel values of the rows, for `precomputed(NAME)`; may be given several times
-    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
-    pub gram: Vec<(String, PathBuf)>,
 }
 
 // What every command takes that learns from rows.
@@ -36,6 +33,9 @@ pub struct DataArgs {
     /// Column with the weight of each row
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub weight_column: Option<String>,
+    /// Ready-made kernel values of the rows, for `precomputed(NAME)`; may be given several times
+    #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
+    pub gram: Vec<(String, PathBuf)>,
     #[command(flatten)]
     pub table: TableArgs,
 }

@@ -66,7 +66,8 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ("max_iter", &["kernels"], NOT_LEARNED),
 ];
 
-/// Options of data and work that all of these commands have. `gram` learns nothing: it has those of the data that do not speak of a target.
+/// Options of data and work that all of these commands have. `gram` learns nothing: it has those of the data that
+/// speak of neither a target nor of kernel values that are in a file already.
 const SHARED: &[(&str, &[&str])] = &[
     ("target", ALL),
     ("task", ALL),
@@ -74,7 +75,7 @@ const SHARED: &[(&str, &[&str])] = &[
     ("rows", &["fit", "tune", "compare", "kernels", "gram"]),
     ("columns", &["fit", "tune", "compare", "kernels", "gram"]),
     ("exclude", &["fit", "tune", "compare", "kernels", "gram"]),
-    ("gram", &["fit", "tune", "compare", "kernels", "gram"]),
+    ("gram", ALL),
     ("memory", &["fit", "tune", "compare", "kernels", "gram"]),
     ("threads", &["fit", "tune", "compare", "kernels", "gram"]),
     ("json", &["fit", "tune", "compare", "kernels", "gram"]),

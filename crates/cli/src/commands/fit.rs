@@ -10,7 +10,7 @@ use mercer::{
 };
 use serde_json::{Value, json};
 
-use super::load::{Loaded, check_outputs, load};
+use super::load::{Loaded, check_outputs, grams, load};
 use crate::{
     Exit,
     args::FitArgs,
@@ -35,7 +35,7 @@ impl Plan {
     pub fn new(args: FitArgs) -> Result<Self> {
         let bank = &args.request.bank;
         let outputs = [("--output", Some(args.output.as_path())), ("--report", args.told.report.as_deref())];
-        check_outputs(&outputs, &args.data, None, &args.rows.table, bank.kernels.as_deref())?;
+        check_outputs(&outputs, &args.data, None, &grams(bank.kernels.as_deref(), &args.rows.gram)?)?;
         let asked = args.request.request(args.method.method(bank.approx)?, args.method.seed.unwrap_or(0))?;
         let choose = args.method.choices()?;
         let spec = TrainSpec { c: args.method.c.and_then(Setting::given).unwrap_or(asked.c), choose, ..asked };

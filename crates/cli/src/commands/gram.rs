@@ -18,9 +18,10 @@ use super::load::{self, check_outputs, grams, read};
 use crate::{Exit, args::GramArgs, output};
 
 pub fn run(args: &GramArgs) -> Result<Exit> {
-    let grams = grams(args.kernels.as_deref(), &args.table)?;
+    // Kernels that are in a file already are refused by name.
+    let grams = grams(args.kernels.as_deref(), &[])?;
     let output = [("--output", Some(args.output.as_path()))];
-    check_outputs(&output, &args.data, args.train.as_deref(), &args.table, args.kernels.as_deref())?;
+    check_outputs(&output, &args.data, args.train.as_deref(), &grams)?;
     let form = Form::of(&args.output)?;
     let table = read(&args.data, args.table.rows, &grams, args.memory)?;
     let train = args.train.as_deref().map(|path| read(path, None, &[], args.memory)).transpose()?;

@@ -12,7 +12,7 @@ use mercer::{
 };
 use serde_json::json;
 
-use super::load::{Loaded, check_outputs, load};
+use super::load::{Loaded, check_outputs, grams, load};
 use crate::{Exit, args::KernelsArgs, output};
 
 /// Kernels that are listed unless all are asked for.
@@ -76,7 +76,7 @@ fn help() -> String {
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if let Some(path) = &args.data {
         let report = [("--report", args.report.as_deref())];
-        check_outputs(&report, path, None, &args.rows.table, args.bank.kernels.as_deref())?;
+        check_outputs(&report, path, None, &grams(args.bank.kernels.as_deref(), &args.rows.gram)?)?;
         let spec = args.bank.request(TrainSpec::default().method, args.seed);
         let Loaded { data, target, weight, spec, key, .. } = load(path, &args.rows, None, &args.bank, spec)?;
         let found = threads::install(args.run.threads, || {

@@ -44,7 +44,7 @@ pub fn load(
     bank: &BankArgs,
     spec: TrainSpec,
 ) -> Result<Loaded> {
-    let grams = grams(bank.kernels.as_deref(), &args.table)?;
+    let grams = grams(bank.kernels.as_deref(), &args.gram)?;
     let table = read(path, args.table.rows, &grams, spec.memory)?;
     let key = target_key(args.target.as_deref(), &table)?;
     let target = table.target(key, args.task)?;
@@ -62,10 +62,8 @@ pub fn check_outputs(
     outputs: &[(&str, Option<&Path>)],
     data: &Path,
     more: Option<&Path>,
-    args: &TableArgs,
-    bank: Option<&str>,
+    grams: &[(String, PathBuf)],
 ) -> Result<()> {
-    let grams = grams(bank, args)?;
     let files = grams.iter().map(|(_, file)| file.as_path());
     output::check(outputs, &std::iter::once(data).chain(more).chain(files).collect::<Vec<_>>())
 }
@@ -81,9 +79,9 @@ pub fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)], memory
 }
 
 /// Files of kernel values that were given, and those that a bank names as `precomputed(FILE)`: each is read as a view of its name.
-pub fn grams(bank: Option<&str>, args: &TableArgs) -> Result<Vec<(String, PathBuf)>> {
+pub fn grams(bank: Option<&str>, given: &[(String, PathBuf)]) -> Result<Vec<(String, PathBuf)>> {
     let named = bank.map_or_else(|| Ok(Vec::new()), language::precomputed)?;
-    let mut grams = args.gram.clone();
+    let mut grams = given.to_vec();
     for name in named {
         // `grams.npz.2` is the second kernel of a stack.
         let stack = name.rsplit_once('.').filter(|(_, k)| !k.is_empty() && k.bytes().all(|b| b.is_ascii_digit()));

@@ -10,7 +10,7 @@ use mercer::{
     select::{Journal, Protocol, Splitting},
 };
 
-use super::load::{Loaded, check_outputs};
+use super::load::{Loaded, check_outputs, grams};
 use crate::{
     Exit,
     args::{DataArgs, RequestArgs, StudyArgs},
@@ -29,7 +29,7 @@ pub fn check(
 ) -> Result<()> {
     let outputs =
         [("--output", model), ("--report", study.told.report.as_deref()), ("--journal", study.journal.as_deref())];
-    check_outputs(&outputs, data, None, &rows.table, request.bank.kernels.as_deref())
+    check_outputs(&outputs, data, None, &grams(request.bank.kernels.as_deref(), &rows.gram)?)
 }
 
 /// The protocol that was typed.

@@ -17,15 +17,32 @@ pub use leave_one_out::{PROVEN_RHO, xi_alpha};
 pub use newton::Newton;
 pub use ridge::Ridge;
 pub use smo::Smo;
-use system::System;
+use system::WeightedSystem;
 
 use crate::{
     Result,
     linalg::{Matrix, dot},
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge},
+    tuning::tuning,
 };
 
-/// What is fitted: targets, prices and a loss.
+tuning! { "machine"
+    /// A system over the columns of a factor is taken where the factor has this many rows for each of them: one product of the factor with itself
+    /// costs rows·columns², a factorisation over the rows a third of rows³.
+    rows_per_column: usize = 2;
+    /// Second derivatives of the optimal value leave out this share of the kernel's trace: steps built on them are checked by a machine.
+    curvature_truncated_trace_share: f64 = 1e-4;
+    /// In second derivatives a multiplier strictly between its bounds has this stiffness, in units of the inverse kernel, instead of an infinite
+    /// one: large enough to count as free, small enough for the factorisation.
+    free_response: f64 = 1e8;
+}
+
+/// Is a factor of `columns` columns and `rows` rows cheaper than the matrix?
+pub(crate) fn has_few_columns(columns: usize, rows: usize) -> bool {
+    TUNING.rows_per_column * columns < rows
+}
+
+/// What is fitted: targets, costs and a loss.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// ±1 for classification.
@@ -66,8 +83,8 @@ pub struct Solution {
     pub dual: f64,
     /// A(a).
     pub dual_sum: f64,
-    /// What [`Machine::give`] asks for, where the way to the solution has found it.
-    pub give: Option<Vec<f64>>,
+    /// The answer of [`Machine::dual_response`], where the solver has found it on its way.
+    pub dual_response: Option<Vec<f64>>,
 }
 
 impl Solution {
@@ -77,7 +94,7 @@ impl Solution {
         let half = 0.5 * dot(&a, &f);
         let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
         let primal = task.loss.total(task.y, &f, bias, task.cost) + half;
-        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, give: None }
+        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None }
     }
 
     /// primal − dual.
@@ -127,7 +144,7 @@ pub trait Machine: Sync {
 
     /// w_i = −da_i/df_i at a solution: how multipliers follow decision values. Infinite where a kink of the loss lets them move freely, 0
     /// where they are held.
-    fn give(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64>;
+    fn dual_response(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64>;
 }
 
 /// Second derivatives of the optimal value by the kernel: v_jᵀ P v_k for the columns v, where −P v is how the multipliers at `solution`
@@ -135,35 +152,31 @@ pub trait Machine: Sync {
 /// `None` where more than `limit` multipliers move.
 pub fn curvature(
     kernel: &Combined,
-    give: &[f64],
+    dual_response: &[f64],
     intercept: bool,
     columns: &Matrix,
     limit: usize,
 ) -> Result<Option<Matrix>> {
-    let kernel = &*kernel.thinned(MODEL);
+    let kernel = &*kernel.thinned(TUNING.curvature_truncated_trace_share);
     let diagonal = kernel.diagonal();
     let size = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
     // Free multipliers get a weight that is as good as infinite.
-    let weight: Vec<f64> = give.iter().map(|w| w.min(FREE / size.max(f64::MIN_POSITIVE))).collect();
+    let weight: Vec<f64> =
+        dual_response.iter().map(|w| w.min(TUNING.free_response / size.max(f64::MIN_POSITIVE))).collect();
     let moving = weight.iter().filter(|w| **w > 0.0).count();
     let size = if let Combined::Factor(f) = kernel { moving.min(f.cols()) } else { moving };
     if size > limit {
         return Ok(None);
     }
-    Ok(Some(System::new(kernel, &weight)?.quadratic(columns, intercept)))
+    Ok(Some(WeightedSystem::new(kernel, &weight)?.quadratic(columns, intercept)))
 }
-
-/// Share of the trace that a model of the objective can do without.
-const MODEL: f64 = 1e-4;
-/// Weight of a free multiplier, in units of the inverse kernel.
-const FREE: f64 = 1e8;
 
 /// Losses a machine exists for.
 #[derive(Debug, Clone, Copy)]
 pub enum Fitting {
     /// Support vector classification.
     Hinge(Hinge),
-    /// The same with squared slacks.
+    /// Support vector classification with squared slacks.
     SquaredHinge(SquaredHinge),
     /// Logistic regression.
     Logistic(Logistic),

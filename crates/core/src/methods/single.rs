@@ -211,7 +211,7 @@ impl<'a> Fold<'a> {
             grams,
             parts: self.parts(),
             machine: &*self.fitting.machine(),
-            room: self.options.budget,
+            budget: self.options.budget,
             tol: self.spec.tol,
             max_iter: 1,
             working_set: false,

@@ -330,7 +330,7 @@ impl<'a> Descent<'a> {
         let (problem, gate) = (self.problem, self.gate);
         loop {
             let scaling = gate.scaling(&self.now.parameters, &self.now.gradient);
-            if scaling.is_some() && self.values.len() % TUNING.restart_steps == 0 {
+            if scaling.is_some() && self.values.len().is_multiple_of(TUNING.restart_steps) {
                 self.history.clear();
             }
             let direction = self.history.direction(&self.now.direction, scaling.as_deref());

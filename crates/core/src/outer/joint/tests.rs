@@ -6,8 +6,8 @@ use crate::{
     gram::{Budget, BuildOptions, GramSet, GramSource, Storage},
     kernels::{Normalize, language},
     loss::{EpsilonInsensitive, Hinge},
-    machine::Fitting,
-    outer::{Part, level},
+    machine::{Fitting, Task},
+    outer::{Part, active, level},
     trace::{Silent, Status},
     weights::{ElasticNet, LpBall, PerRegion},
 };
@@ -103,7 +103,7 @@ fn roads_that_cannot_be_gone_are_refused() {
     };
     let set = LpBall::new(2.0).unwrap();
     let run = |always| {
-        let level: Method<'_> = &|memory, observer| level(&problem, &set, memory, observer);
+        let level: Alternative<'_> = &|memory, observer| level(&problem, &set, memory, observer);
         fit_or(&problem, &set, always, &mut Memory::default(), &mut Silent, level)
     };
     let error = run(true).unwrap_err().to_string();

@@ -66,9 +66,9 @@ fn inner_problem_of_the_oracle() {
             for (k, &i) in instance.negatives.iter().enumerate() {
                 for m in 0..instance.rules() {
                     // Where λ = 0 the multiplier of α ≤ 0 is not unique.
-                    let gradient = -instance.price[i] * losses[(k, m)];
+                    let gradient = -instance.cost[i] * losses[(k, m)];
                     assert!(
-                        lambda[(k, m)] == 0.0 || (gradient - want[(k, m)]).abs() < 1e-4 * instance.price[i],
+                        lambda[(k, m)] == 0.0 || (gradient - want[(k, m)]).abs() < 1e-4 * instance.cost[i],
                         "{name}: ∂φ/∂λ[{k},{m}] = {gradient} against {}",
                         want[(k, m)]
                     );
@@ -145,9 +145,9 @@ fn gradient_is_a_difference_of_inner_optima() {
             };
             let h = 1e-4;
             let difference = (moved(h) - moved(-h)) / (2.0 * h);
-            let gradient = instance.price[instance.negatives[k]] * losses[(k, m)];
+            let gradient = instance.cost[instance.negatives[k]] * losses[(k, m)];
             // A kink of P may lie within h.
-            let scale = instance.price[instance.negatives[k]] * inner.rho[m].max(1e-3);
+            let scale = instance.cost[instance.negatives[k]] * inner.rho[m].max(1e-3);
             assert!((difference - gradient).abs() < 2e-3 * scale, "{}: {difference} and {gradient}", case.name);
         }
     }

@@ -64,7 +64,7 @@ impl Progress {
         self.slow
     }
 
-    /// Has patience ended?
+    /// Have so many steps in a row hardly helped that patience has ended?
     pub fn stalls(&self) -> bool {
         self.slow >= TUNING.patience_steps
     }

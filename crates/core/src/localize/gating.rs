@@ -12,7 +12,7 @@ pub enum Placement {
     /// Functions are squared distances to the centres of regions, up to a number common to all: memberships ∝ exp(−τ d²), or the
     /// nearest region alone where there is no τ.
     Clusters {
-        /// τ.
+        /// The sharpness τ; `None` where memberships are hard.
         tau: Option<f64>,
     },
     /// η_m ∝ exp(z_m) over the kernels.
@@ -21,9 +21,9 @@ pub enum Placement {
     Sigmoid,
     /// A column of the table says the region.
     Column {
-        /// Its name.
+        /// The name of the column.
         column: String,
-        /// Its value in each region.
+        /// The column's value in each region.
         values: Vec<f64>,
     },
     /// Memberships come with the rows.
@@ -133,7 +133,7 @@ pub(crate) fn softmax(z: &[f64], out: &mut [f64]) {
     out.iter_mut().for_each(|o| *o /= total);
 }
 
-/// 1/(1 + exp(−z)).
+/// The logistic function 1/(1 + exp(−z)).
 pub(crate) fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }

@@ -1,6 +1,6 @@
 //! How errors are paid: pointwise losses with their conjugates. Callers sum over samples; nobody averages.
 //!
-//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and price c_i per sample, the dual of
+//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and cost c_i per sample, the dual of
 //! Σ c_i ℓ(y_i, f_i) + ½ aᵀKa is A(a) − ½ aᵀKa with A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i), subject to Σ a_i = 0 (because of b) and
 //! a_i in c_i · `dual_interval`.
 
@@ -20,12 +20,15 @@ pub(crate) use smooth::increasing_root;
 pub use squared::Squared;
 pub use squared_hinge::SquaredHinge;
 
+/// A slope may leave the domain of a conjugate by this much, which rounding of multipliers can do.
+const DOMAIN_SLACK: f64 = 1e-9;
+
 /// A convex loss ℓ(y, f) of a target and a decision value.
 pub trait Loss: Sync {
-    /// What users type.
+    /// The name that users type.
     fn name(&self) -> &'static str;
 
-    /// ℓ(y, f).
+    /// The loss ℓ(y, f) of a decision value.
     fn value(&self, y: f64, f: f64) -> f64;
 
     /// ℓ*(y, u) = sup_f u f − ℓ(y, f); infinite outside the domain.

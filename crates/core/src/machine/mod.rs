@@ -9,6 +9,7 @@ mod kernel;
 mod leave_one_out;
 mod newton;
 mod ridge;
+mod scan;
 mod smo;
 mod system;
 
@@ -45,11 +46,11 @@ pub(crate) fn has_few_columns(columns: usize, rows: usize) -> bool {
 /// What is fitted: targets, costs and a loss.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// ±1 for classification.
+    /// The targets; ±1 for classification.
     pub y: &'a [f64],
     /// c_i > 0: C times class and sample weights.
     pub cost: &'a [f64],
-    /// The loss.
+    /// The loss that is paid for every target.
     pub loss: &'a dyn Loss,
     /// Is there a bias b (and with it Σ a_i = 0), or is b = 0?
     pub intercept: bool,
@@ -71,9 +72,9 @@ impl Task<'_> {
 /// A dual feasible point with everything that follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
-    /// Signed multipliers.
+    /// The signed multipliers a of all rows.
     pub a: Vec<f64>,
-    /// K a: decision values on the training rows, without the bias.
+    /// The products K a: decision values on the training rows, without the bias.
     pub f: Vec<f64>,
     /// The bias that is best for f.
     pub bias: f64,
@@ -81,7 +82,7 @@ pub struct Solution {
     pub primal: f64,
     /// A(a) − ½ aᵀKa: a lower bound.
     pub dual: f64,
-    /// A(a).
+    /// The part A(a) of the lower bound that does not depend on K.
     pub dual_sum: f64,
     /// The answer of [`Machine::dual_response`], where the solver has found it on its way.
     pub dual_response: Option<Vec<f64>>,
@@ -97,7 +98,7 @@ impl Solution {
         Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None }
     }
 
-    /// primal − dual.
+    /// The duality gap, primal − dual.
     pub fn gap(&self) -> f64 {
         self.primal - self.dual
     }
@@ -187,7 +188,7 @@ pub enum Fitting {
 }
 
 impl Fitting {
-    /// The loss.
+    /// The loss as a trait object.
     pub fn loss(&self) -> &dyn Loss {
         match self {
             Self::Hinge(l) => l,

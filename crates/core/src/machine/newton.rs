@@ -75,9 +75,9 @@ impl<L: SmoothLoss> Machine for Newton<L> {
 /// A primal point with what follows from it.
 struct PrimalPoint {
     a: Vec<f64>,
-    /// K a.
+    /// The products f = K a.
     f: Vec<f64>,
-    /// Best for f.
+    /// The bias that is best for f.
     bias: f64,
     /// g = c ℓ' at f + b.
     slope: Vec<f64>,

@@ -9,11 +9,12 @@
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
-use std::{borrow::Cow, ops::Range};
+use std::borrow::Cow;
 
 use super::{
     Combined, Machine, Solution, Stop, Task, has_few_columns, interior,
     kernel::{DenseRows, FactorRows, Rows},
+    scan::{CHUNK, Least, chunks, minimum, promise},
 };
 use crate::{
     Result,
@@ -52,11 +53,6 @@ tuning! { "smo"
     /// From this many rows on a factor of few columns is solved by an interior-point method, in time linear in the rows.
     least_interior_rows: usize = 2000;
 }
-
-/// Numbers that the scans work on side by side: the width of a vector register of 512 bits. It is an array length.
-const LANES: usize = 8;
-/// Numbers that a scan works on at a time, so that its buffers stay in the first cache. It is an array length.
-const CHUNK: usize = 16 * LANES;
 
 /// A multiplier within this share of its cost of 0 or of the cost is at that bound: what rounding can leave between them.
 const AT_BOUND: f64 = 1e-9;
@@ -512,52 +508,6 @@ impl<R: Rows> Wide for StepLoop<'_, R> {
             state.free_steps(rows, tolerance, patience, steps_left)
         }
     }
-}
-
-/// Twice the decrease that a line of this slope and curvature promises, 0 uphill.
-#[inline(always)]
-fn promise(slope: f64, curvature: f64, flat: f64) -> f64 {
-    let curvature = if curvature > flat { curvature } else { flat };
-    let slope = if slope < 0.0 { slope } else { 0.0 };
-    slope * slope / curvature
-}
-
-/// 0..n in parts. Loops over them are written out, for closures need not be compiled for the instruction set of their caller.
-#[inline(always)]
-fn chunks(n: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n).step_by(CHUNK).map(move |start| start..(start + CHUNK).min(n))
-}
-
-/// The least value met so far, and where; ties go to the lowest place.
-struct Least {
-    at: usize,
-    value: f64,
-}
-
-impl Least {
-    const NONE: Self = Self { at: 0, value: f64::INFINITY };
-
-    #[inline(always)]
-    fn meet(&mut self, start: usize, values: &[f64]) {
-        let least = minimum(values);
-        if least < self.value {
-            let at = values.iter().position(|&v| v == least).unwrap_or(0);
-            *self = Self { at: start + at, value: least };
-        }
-    }
-}
-
-/// The least of some numbers.
-#[inline(always)]
-fn minimum(values: &[f64]) -> f64 {
-    let mut lanes = [f64::INFINITY; LANES];
-    let (head, tail) = values.as_chunks::<LANES>();
-    for block in head {
-        for l in 0..LANES {
-            lanes[l] = if block[l] < lanes[l] { block[l] } else { lanes[l] };
-        }
-    }
-    lanes.iter().chain(tail).fold(f64::INFINITY, |m, &v| if v < m { v } else { m })
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ struct Centred<'a> {
 struct GroupRidge {
     coef: Vec<f64>,
     norms: Vec<f64>,
-    /// C Σ ℓ.
+    /// The loss C Σ ℓ.
     loss: f64,
     value: f64,
 }

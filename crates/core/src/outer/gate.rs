@@ -8,11 +8,11 @@
 //! The step is a quasi-Newton one, taken in the gate's own geometry, at most 1 in every argument or half of what the largest has grown to
 //! (every vertex of a softmax is stationary: a long step would end there), and searched until V falls enough; so V never rises.
 
+mod bundle;
 mod form;
 mod quasi_newton;
 
-use std::collections::VecDeque;
-
+use bundle::GradientBundle;
 pub use form::{Gate, GroupGate, KernelGate};
 pub use quasi_newton::Element;
 use quasi_newton::{History, add, inner};
@@ -22,7 +22,7 @@ use super::{Point, Problem, Run, active, solve_at, spread};
 use crate::{
     Error, Result,
     data::Rng,
-    linalg::{Matrix, dot},
+    linalg::Matrix,
     localize::LocalizedGramSet,
     machine::{Solution, Stop},
     model::Fit,
@@ -81,23 +81,21 @@ tuning! { "gate"
 const ROUNDED_GAP: f64 = 1e-13;
 /// The machine's absolute gap is never smaller than this share of the objective of the best constant: less is rounding.
 const ROUNDED_ABSOLUTE_GAP: f64 = 1e-14;
-/// A mean of gradients that could be shortened by less than this share of its square is the shortest: less is rounding.
-const ROUNDED_GAIN: f64 = 1e-14;
 /// A gradient below this share of V is zero, and no step is needed to prove it.
 const NO_SLOPE: f64 = 1e-9;
 
-/// A solved gate.
+/// A gate with the machines solved at it.
 #[derive(Clone)]
 pub struct Gated {
-    /// The parameters z.
+    /// The parameters z of the gate.
     pub parameters: Vec<f64>,
     /// The gates η, samples × kernels.
     pub gates: Matrix,
-    /// The value V.
+    /// The value V of the machines.
     pub value: f64,
     /// The largest entry max |∂V/∂z| of the gradient.
     pub slope: f64,
-    /// The gradient ∂V/∂z.
+    /// The gradient ∂V/∂z of the value.
     pub gradient: Vec<f64>,
     solutions: Vec<Solution>,
     direction: Element,
@@ -417,52 +415,6 @@ fn line_search(
         }
     }
     Ok(best)
-}
-
-/// Gradients of the points visited last.
-#[derive(Default)]
-struct GradientBundle(VecDeque<(Element, Element)>);
-
-impl GradientBundle {
-    fn push(&mut self, at: &Element, point: &Gated) {
-        if self.0.len() == TUNING.gradients_remembered {
-            self.0.pop_front();
-        }
-        self.0.push_back((at.clone(), point.direction.clone()));
-    }
-
-    /// The largest entry of the shortest mean of the gradients within `radius` of a point: where it is nothing, the point is stationary in
-    /// the sense of Goldstein.
-    fn slope(&self, gate: &dyn Gate, at: &Element, radius: f64) -> f64 {
-        let near = self.0.iter().filter(|(point, _)| gate.largest_argument(&point.minus(at)) <= radius);
-        let gradients: Vec<&Element> = near.map(|(_, gradient)| gradient).collect();
-        shortest_mean(&gradients).image.iter().fold(0.0, |m: f64, g| m.max(g.abs()))
-    }
-}
-
-/// The shortest vector in the convex hull, by moving weight between the two vectors that gain most.
-fn shortest_mean(vectors: &[&Element]) -> Element {
-    let count = vectors.len();
-    let products: Vec<Vec<f64>> = vectors.iter().map(|x| vectors.iter().map(|y| inner(x, y)).collect()).collect();
-    let mut share = vec![0.0; count];
-    share[0] = 1.0;
-    for _ in 0..TUNING.shortest_mean_moves * count {
-        let along: Vec<f64> = products.iter().map(|row| dot(row, &share)).collect();
-        let low = (0..count).fold(0, |b, i| if along[i] < along[b] { i } else { b });
-        let used = (0..count).filter(|&i| share[i] > 0.0);
-        let high = used.reduce(|b, i| if along[i] > along[b] { i } else { b }).unwrap_or(low);
-        let bend = products[low][low] + products[high][high] - 2.0 * products[low][high];
-        let gain = along[high] - along[low];
-        if gain <= ROUNDED_GAIN * along[high].abs() || bend <= 0.0 {
-            break;
-        }
-        let moved = (gain / bend).min(share[high]);
-        share[high] -= moved;
-        share[low] += moved;
-    }
-    let mut out = vectors[0].clone();
-    out.scale(share[0]);
-    vectors.iter().zip(&share).skip(1).filter(|(_, s)| **s > 0.0).fold(out, |out, (v, s)| add(&out, *s, v))
 }
 
 /// The number of kernels with a gate somewhere that is no negligible share of the largest.

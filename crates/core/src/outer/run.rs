@@ -44,7 +44,7 @@ pub struct Run<'a> {
     scale: f64,
     /// Best point, by its primal value.
     pub best: Option<Point>,
-    /// Best lower bound.
+    /// The best lower bound so far.
     pub lower: f64,
     /// The rounding in the bounds of the best point, and the objective by which that point is known.
     slack: Cell<Option<(f64, Slack)>>,
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         Self { problem, recorder, scale, best: None, lower, slack: Cell::new(None) }
     }
 
-    /// Best upper bound.
+    /// The best upper bound so far.
     pub fn upper(&self) -> f64 {
         self.best.as_ref().map_or(f64::INFINITY, |p| p.primal)
     }

@@ -83,7 +83,7 @@ impl Threshold {
         Error::data("SMKL", problem, remedy)
     }
 
-    /// The same two values in other units, for costs `c` times as large.
+    /// These two values in other units, for costs `c` times as large.
     #[must_use]
     pub fn times(self, c: f64) -> Self {
         Self { collapse: c * self.collapse, escape: c * self.escape }

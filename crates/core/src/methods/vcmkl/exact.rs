@@ -9,7 +9,7 @@
 use std::{cmp::Ordering, collections::BinaryHeap};
 
 use super::{
-    FoundRules, Instance,
+    FoundRules, Instance, RuleSolution,
     assign::identical_kernels,
     solvers::{Effort, ccp},
 };
@@ -82,9 +82,7 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_
             let mut owner = node.owner.clone();
             owner[node.branch] = m;
             let assigned = node.assigned + 1;
-            let lack: usize =
-                (0..instance.rules()).map(|r| least[r].saturating_sub(owner.iter().filter(|&&o| o == r).count())).sum();
-            if lack > count - assigned {
+            if lacking(&owner, &least) > count - assigned {
                 continue;
             }
             let lambda = partial(instance, &owner);
@@ -105,11 +103,7 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_
             if inner.dual >= best.objective - slack(best.objective) {
                 continue;
             }
-            // Decide the negative that is worst off even at its cheapest rule.
-            let losses = instance.negative_losses(&inner);
-            let least_loss = |k: usize| losses.row(k).iter().copied().fold(f64::INFINITY, f64::min);
-            let open = (0..count).filter(|&k| owner[k] == FREE);
-            let branch = open.fold(FREE, |b, k| if b == FREE || least_loss(k) > least_loss(b) { k } else { b });
+            let branch = worst_off(instance, &inner, &owner);
             heap.push(Node { bound: inner.dual, owner, assigned, branch });
         }
     }
@@ -122,6 +116,21 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_
     Ok(FoundRules { lower, status, qp_calls: calls, ..best })
 }
 
+/// How many negatives the rules still lack to have the least number each.
+fn lacking(owner: &[usize], least: &[usize]) -> usize {
+    let owned = |r: usize| owner.iter().filter(|&&o| o == r).count();
+    least.iter().enumerate().map(|(r, least)| least.saturating_sub(owned(r))).sum()
+}
+
+/// The open negative that is worst off even at its cheapest rule: it is decided next.
+fn worst_off(instance: &Instance<'_>, inner: &RuleSolution, owner: &[usize]) -> usize {
+    let losses = instance.negative_losses(inner);
+    let least_loss = |k: usize| losses.row(k).iter().copied().fold(f64::INFINITY, f64::min);
+    let open = (0..owner.len()).filter(|&k| owner[k] == FREE);
+    open.fold(FREE, |b, k| if b == FREE || least_loss(k) > least_loss(b) { k } else { b })
+}
+
+/// λ of a partial assignment: rows of negatives that are not decided are zero.
 fn partial(instance: &Instance<'_>, owner: &[usize]) -> Matrix {
     let mut lambda = Matrix::zeros(owner.len(), instance.rules());
     owner.iter().enumerate().filter(|(_, m)| **m != FREE).for_each(|(k, &m)| lambda[(k, m)] = 1.0);

@@ -48,7 +48,7 @@ const ROUNDED_ZERO_SHARE: f64 = 1e-6;
 /// What fixes the scale of the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Margin {
-    /// ρ_m = 1.
+    /// Fixed margins, ρ_m = 1.
     Fixed,
     /// ρ_m is learned at the reward ν_m.
     Nu(Vec<f64>),
@@ -60,7 +60,7 @@ pub struct Instance<'a> {
     pub kernels: Vec<&'a Gram>,
     /// Samples of the consensus class.
     pub positives: Vec<usize>,
-    /// The others.
+    /// Samples of the other class.
     pub negatives: Vec<usize>,
     /// The cost c_i of every sample.
     pub cost: Vec<f64>,
@@ -107,7 +107,7 @@ impl<'a> Instance<'a> {
         Ok(instance)
     }
 
-    /// Number of rules.
+    /// The number of rules.
     pub fn rules(&self) -> usize {
         self.kernels.len()
     }

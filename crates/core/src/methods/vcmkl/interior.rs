@@ -119,7 +119,7 @@ struct Program<'a> {
     /// (F Aᵀ) with H = F Fᵀ, and the rank of F, where that is low.
     factor: Option<(Matrix, usize)>,
     linear: Vec<f64>,
-    /// ±1 per variable.
+    /// The sign ±1 of every variable in the equalities.
     y: Vec<f64>,
     at: Layout,
 }
@@ -268,7 +268,7 @@ impl<'a> Program<'a> {
         entries.fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// H x.
+    /// The products H x.
     fn hessian_times(&self, x: &[f64]) -> Vec<f64> {
         (0..self.blocks.len())
             .into_par_iter()
@@ -292,7 +292,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// A x.
+    /// The equalities' left-hand sides A x.
     fn equalities(&self, x: &[f64]) -> Vec<f64> {
         let row = |&(m, mass, _): &(usize, bool, f64)| {
             self.range(m).map(|i| if mass { x[i] } else { self.y[i] * x[i] }).sum::<f64>()
@@ -300,7 +300,7 @@ impl<'a> Program<'a> {
         self.at.equalities.iter().map(row).collect()
     }
 
-    /// Sums over the samples.
+    /// The sums of x over the samples.
     fn sums(&self, x: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.limit.len()];
         self.at.summed.iter().for_each(|&(i, row)| out[row] += x[i]);

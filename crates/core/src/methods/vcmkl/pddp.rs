@@ -52,12 +52,7 @@ pub fn pddp(
     let (mut at_rest, mut since) = (false, 0);
     let mut last = best.0;
     for t in 1..=effort.max_iter {
-        let losses = instance.negative_losses(&inner);
-        let mut gradient = Matrix::zeros(losses.rows(), losses.cols());
-        for (k, &i) in instance.negatives.iter().enumerate() {
-            let up = if sign == Objective::Opt1 { instance.cost[i] } else { -instance.cost[i] };
-            (0..losses.cols()).for_each(|m| gradient[(k, m)] = up * losses[(k, m)]);
-        }
+        let gradient = gradient(instance, sign, &inner);
         let norm = gradient.data().iter().map(|g| g * g).sum::<f64>().sqrt();
         if norm == 0.0 {
             at_rest = true;
@@ -65,7 +60,7 @@ pub fn pddp(
             break;
         }
         // Diminishing normalised steps: the constants of the paper's step size are not known in advance.
-        let step = TUNING.first_step_length * (losses.rows() as f64).sqrt() / (t as f64).sqrt() / norm;
+        let step = TUNING.first_step_length * (gradient.rows() as f64).sqrt() / (t as f64).sqrt() / norm;
         let mut moved = lambda.clone();
         moved.data_mut().iter_mut().zip(gradient.data()).for_each(|(l, g)| *l -= step * g);
         let next = project(&moved, &floors);
@@ -91,14 +86,7 @@ pub fn pddp(
             break;
         }
     }
-    let (mut objective, mut lambda, mut inner) = best;
-    if sign == Objective::Opt1 {
-        let hard = instance.hard(&reassign(instance, &inner));
-        let rounded = visits.solve(&hard)?;
-        if rounded.primal <= objective {
-            (objective, lambda, inner) = (rounded.primal, hard, rounded);
-        }
-    }
+    let (objective, lambda, inner) = if sign == Objective::Opt1 { visits.round(best)? } else { best };
     Ok(FoundRules {
         inner,
         lambda,
@@ -107,6 +95,17 @@ pub fn pddp(
         status: recorder.status_at_rest(at_rest),
         qp_calls: visits.calls,
     })
+}
+
+/// The gradient by λ of the value that falls: c_i ξ_im for P, −c_i ξ_im for φ.
+fn gradient(instance: &Instance<'_>, sign: Objective, inner: &RuleSolution) -> Matrix {
+    let losses = instance.negative_losses(inner);
+    let mut gradient = Matrix::zeros(losses.rows(), losses.cols());
+    for (k, &i) in instance.negatives.iter().enumerate() {
+        let up = if sign == Objective::Opt1 { instance.cost[i] } else { -instance.cost[i] };
+        (0..losses.cols()).for_each(|m| gradient[(k, m)] = up * losses[(k, m)]);
+    }
+    gradient
 }
 
 /// Solutions at λ, from known regions where possible.
@@ -125,6 +124,13 @@ impl Visits<'_, '_> {
         self.calls += 1;
         self.regions.extend(Region::new(self.instance, lambda, &inner));
         Ok(inner)
+    }
+
+    /// The value, λ and rules with every row moved to its cheapest rule, where that does not raise P.
+    fn round(&mut self, best: (f64, Matrix, RuleSolution)) -> Result<(f64, Matrix, RuleSolution)> {
+        let hard = self.instance.hard(&reassign(self.instance, &best.2));
+        let rounded = self.solve(&hard)?;
+        Ok(if rounded.primal <= best.0 { (rounded.primal, hard, rounded) } else { best })
     }
 }
 

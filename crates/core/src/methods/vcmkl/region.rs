@@ -16,7 +16,7 @@ const REPRODUCED_SHARE: f64 = 1e-6;
 const LEAST_NORM_SHARE: f64 = 1e-3;
 /// The matrix is regularised by this share of its largest diagonal entry; refinement removes the effect.
 const REGULARISATION: f64 = 1e-9;
-/// Rounds of refinement.
+/// Rounds of refinement that remove the regularisation.
 const REFINEMENT_ROUNDS: usize = 5;
 /// A system is solved where its residual is below this share of the right-hand side.
 const SOLVED_SHARE: f64 = 1e-7;
@@ -78,28 +78,8 @@ impl Region {
             .filter(|&(i, m)| kind[i][m] == Activity::Free)
             .collect();
         let full: Vec<usize> = (0..n).filter(|&i| is_full[i]).collect();
-        let masses = if instance.margin == Margin::Fixed { 0 } else { rules };
-        let (f, size) = (free.len(), free.len() + rules + masses + full.len());
-        let mut matrix = Matrix::zeros(size, size);
-        for (a, &(i, m)) in free.iter().enumerate() {
-            for (b, &(j, o)) in free.iter().enumerate() {
-                if m == o {
-                    matrix[(a, b)] = sign[i] * sign[j] * instance.kernels[m].row(i)[j];
-                }
-            }
-            let mut put = |row: usize, value: f64| {
-                matrix[(a, row)] = value;
-                matrix[(row, a)] = value;
-            };
-            put(f + m, sign[i]);
-            if masses > 0 {
-                put(f + rules + m, 1.0);
-            }
-            if is_full[i] {
-                put(f + rules + masses + full.partition_point(|&b| b < i), 1.0);
-            }
-        }
-        let system = Lu::regularised(&matrix, f);
+        let matrix = equations(instance, &free, &full, &sign);
+        let system = Lu::regularised(&matrix, free.len());
         let region = Self { kind, free, full, is_full, system, matrix };
         let again = region.at(instance, lambda)?;
         let scale = inner.dual.abs().max(LEAST_NORM_SHARE * inner.norms.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
@@ -175,6 +155,33 @@ impl Region {
                 })
         })
     }
+}
+
+/// The matrix [[Q_FF, Aᵀ], [A, 0]] of a region's free variables and full sums.
+fn equations(instance: &Instance<'_>, free: &[(usize, usize)], full: &[usize], sign: &[f64]) -> Matrix {
+    let rules = instance.rules();
+    let masses = if instance.margin == Margin::Fixed { 0 } else { rules };
+    let (f, size) = (free.len(), free.len() + rules + masses + full.len());
+    let mut matrix = Matrix::zeros(size, size);
+    for (a, &(i, m)) in free.iter().enumerate() {
+        for (b, &(j, o)) in free.iter().enumerate() {
+            if m == o {
+                matrix[(a, b)] = sign[i] * sign[j] * instance.kernels[m].row(i)[j];
+            }
+        }
+        let mut put = |row: usize, value: f64| {
+            matrix[(a, row)] = value;
+            matrix[(row, a)] = value;
+        };
+        put(f + m, sign[i]);
+        if masses > 0 {
+            put(f + rules + m, 1.0);
+        }
+        if let Ok(row) = full.binary_search(&i) {
+            put(f + rules + masses + row, 1.0);
+        }
+    }
+    matrix
 }
 
 /// λ of every sample: zero for positives.

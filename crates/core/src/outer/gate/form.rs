@@ -12,7 +12,7 @@ use crate::{
 
 /// η as a function of parameters.
 pub trait Gate: Sync {
-    /// Number of parameters.
+    /// The number of parameters.
     fn size(&self) -> usize;
 
     /// Parameters with their image under the gate's metric.

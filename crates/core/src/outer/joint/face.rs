@@ -28,7 +28,7 @@ use crate::{
 };
 
 tuning! { "face"
-    /// Relative gap at which kernels with and without weight are told apart: multipliers are then known to about its root.
+    /// Relative gap at which kernels with and without weight are decided: multipliers are then known to about its root.
     deciding_gap: f64 = 1e-10;
     /// Nor need the gap be closed further than this share of the tolerance where no kernel is undecided.
     deciding_tolerance_share: f64 = 1e-2;
@@ -160,7 +160,7 @@ fn find_face(
 }
 
 impl StepStart {
-    /// The same start for a problem with some of the kernels alone.
+    /// This start for a problem with some of the kernels alone.
     fn restricted_to(mut self, kept: &[usize]) -> Self {
         self.theta = kept.iter().map(|&m| self.theta[m]).collect();
         self.slack = kept.iter().map(|&m| self.slack[m]).collect();

@@ -36,8 +36,8 @@ pub(super) fn reduce_support(theta: &mut [f64], column: &dyn Fn(usize) -> Vec<f6
     }
 }
 
-/// Moves weight from term j to those whose columns, so many times each, add up to its own; the place of the one that runs out first, if
-/// that is not j.
+/// Moves weight from term j to those whose columns, times `shares`, add up to its own; returns the place of the one whose weight is used up
+/// first, if that is not j.
 fn hand_over(theta: &mut [f64], j: usize, held: &[Option<usize>], shares: &[f64]) -> Option<usize> {
     let others = || held.iter().zip(shares).enumerate().filter_map(|(i, (m, s))| m.map(|m| (i, m, *s)));
     let (mut moved, mut place) = (theta[j], None);

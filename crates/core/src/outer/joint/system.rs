@@ -48,14 +48,14 @@ struct ColumnForm {
     factored: Cholesky,
     /// L⁻¹Φ, a column per group.
     borders: Vec<Vec<f64>>,
-    /// ΦᵀG⁻¹Φ, factored.
+    /// The Cholesky factor of ΦᵀG⁻¹Φ.
     corner: Cholesky,
 }
 
 /// The system for δa, with S = diag(1/e) + K_θ + V Λ⁻¹ Vᵀ: as many equations as rows.
 struct RowForm {
     factored: Cholesky,
-    /// S⁻¹1.
+    /// The solution S⁻¹1 for the bias.
     ones: Vec<f64>,
     /// U = V Λ⁻¹ Φ, a row per group.
     borders: Vec<Vec<f64>>,
@@ -69,7 +69,7 @@ struct RowForm {
 struct Right<'a> {
     machine: &'a [f64],
     weights: Vec<f64>,
-    /// −Σ a_i.
+    /// The sum −Σ a_i that the step has to close.
     sum: f64,
     /// 1 − Σφ of every group.
     open: Vec<f64>,

@@ -12,7 +12,7 @@ const TERMS: &str = "a term (log, gl, mf(p), mkl)";
 /// An error's caret is placed by a format width, which has an end.
 const MAX_CHARS: usize = 1000;
 
-/// Factors and terms.
+/// The factors and terms of a sum.
 pub(super) fn sum(text: &str) -> Result<Vec<(f64, SelectionTerm)>> {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() > MAX_CHARS {

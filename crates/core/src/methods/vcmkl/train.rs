@@ -91,7 +91,7 @@ impl Prepared {
         rules: usize,
         negate: bool,
         observer: &mut dyn Observer,
-    ) -> Result<Machine> {
+    ) -> Result<RuleMachine> {
         let sign = if negate { -1.0 } else { 1.0 };
         let y: Vec<f64> = task.y.iter().map(|y| sign * y).collect();
         let weights: Vec<f64> = match &task.rows {
@@ -150,7 +150,7 @@ impl Prepared {
         let fits = terms.fits(&instance, &inner, &theta, certificate, recorder.trace);
         let (rules, positive) = facts(&instance, &inner, &found.lambda);
         let warnings = (0..instance.rules()).filter_map(|m| flat_rule(&instance, &inner, m)).collect();
-        Ok(Machine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
+        Ok(RuleMachine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
     }
 }
 
@@ -163,7 +163,8 @@ fn lowest(rules: &[Fit], negate: bool) -> Vec<f64> {
     g.into_iter().map(|g| sign * g).collect()
 }
 
-struct Machine {
+/// The rules of one machine, fitted.
+struct RuleMachine {
     fits: Vec<Fit>,
     warnings: Vec<String>,
     rules: Vec<Rule>,

@@ -183,8 +183,8 @@ fn the_curvature_by_kernel_weights_is_that_of_finite_differences() {
             };
             let at = solve(0.7);
             let columns = Matrix::new(1, n, times(&at.a)).unwrap();
-            let dual_response = machine.dual_response(&task, &at);
-            let h = curvature(&kernel(0.7), &dual_response, intercept, &columns, n).unwrap().unwrap()[(0, 0)];
+            let response = machine.dual_response(&task, &at);
+            let h = curvature(&kernel(0.7), &response, intercept, &columns, n).unwrap().unwrap()[(0, 0)];
             let step = 1e-4;
             let difference = (gradient(0.7 + step) - gradient(0.7 - step)) / (2.0 * step);
             let what = format!("{} {intercept}: {h} {difference}", task.loss.name());
@@ -192,10 +192,9 @@ fn the_curvature_by_kernel_weights_is_that_of_finite_differences() {
             // The same from a factor, and nothing where more multipliers move than are wanted.
             let factor = one.factor(n);
             let (dense, low) = (one.dense(), &factor);
-            let both =
-                [&dense, low].map(|k| curvature(k, &dual_response, intercept, &columns, n).unwrap().unwrap()[(0, 0)]);
+            let both = [&dense, low].map(|k| curvature(k, &response, intercept, &columns, n).unwrap().unwrap()[(0, 0)]);
             assert!((both[0] - both[1]).abs() <= 1e-5 * both[0].abs(), "{what}: {both:?}");
-            assert!(curvature(&dense, &dual_response, intercept, &columns, 1).unwrap().is_none());
+            assert!(curvature(&dense, &response, intercept, &columns, 1).unwrap().is_none());
         }
     }
 }

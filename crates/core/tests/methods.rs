@@ -492,7 +492,7 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
                 rows: None,
             }],
             machine: &*fitting.machine(),
-            room: Budget { bytes: 1 << 30 },
+            budget: Budget { bytes: 1 << 30 },
             tol,
             max_iter: 40,
             working_set: false,

@@ -283,7 +283,7 @@ fn shared(grams: &dyn GramSource, y: &[f64], c: f64, copies: usize, penalty: &Pe
         grams,
         parts: vec![Part { task, rows: None }; copies],
         machine: &*fitting.machine(),
-        room: Budget { bytes: 1 << 30 },
+        budget: Budget { bytes: 1 << 30 },
         tol: 1e-7,
         max_iter: 5000,
         working_set: true,

@@ -7,7 +7,8 @@ use mercer::{
     data::{Dataset, Rng, Target, synthetic},
     gram::Gram,
     linalg::Matrix,
-    methods::vcmkl::{Effort, Instance, Margin, Outcome, Watch, am, ccp, descend, exact, pddp, sgd},
+    methods::vcmkl::{Effort, FoundRules, Instance, Margin, am, ccp, descend, exact, pddp, sgd},
+    outer::Recorder,
     request::Scheme,
     request::{Auto, LossName, MethodSpec, Nu, Objective, RuleCount, RuleSolver, VcmklSpec},
     select::Splitting,
@@ -65,9 +66,9 @@ fn inner_problem_of_the_oracle() {
             for (k, &i) in instance.negatives.iter().enumerate() {
                 for m in 0..instance.rules() {
                     // Where λ = 0 the multiplier of α ≤ 0 is not unique.
-                    let gradient = -instance.price[i] * losses[(k, m)];
+                    let gradient = -instance.cost[i] * losses[(k, m)];
                     assert!(
-                        lambda[(k, m)] == 0.0 || (gradient - want[(k, m)]).abs() < 1e-4 * instance.price[i],
+                        lambda[(k, m)] == 0.0 || (gradient - want[(k, m)]).abs() < 1e-4 * instance.cost[i],
                         "{name}: ∂φ/∂λ[{k},{m}] = {gradient} against {}",
                         want[(k, m)]
                     );
@@ -89,13 +90,13 @@ fn inner_problem_of_the_oracle() {
 
 const EFFORT: Effort = Effort { starts: 5, seed: 0, tol: 1e-6, max_iter: 500 };
 
-type Solve = fn(&Instance<'_>, Effort, &mut Watch<'_>) -> mercer::Result<Outcome>;
+type Solve = fn(&Instance<'_>, Effort, &mut Recorder<'_>) -> mercer::Result<FoundRules>;
 
-fn run(solve: Solve, instance: &Instance<'_>, effort: Effort) -> (Outcome, Vec<IterRecord>) {
+fn run(solve: Solve, instance: &Instance<'_>, effort: Effort) -> (FoundRules, Vec<IterRecord>) {
     let mut silent = Silent;
-    let mut watch = Watch::new(&mut silent);
-    let outcome = solve(instance, effort, &mut watch).unwrap();
-    (outcome, watch.trace)
+    let mut recorder = Recorder::new(&mut silent);
+    let outcome = solve(instance, effort, &mut recorder).unwrap();
+    (outcome, recorder.trace)
 }
 
 #[test]
@@ -144,9 +145,9 @@ fn gradient_is_a_difference_of_inner_optima() {
             };
             let h = 1e-4;
             let difference = (moved(h) - moved(-h)) / (2.0 * h);
-            let gradient = instance.price[instance.negatives[k]] * losses[(k, m)];
+            let gradient = instance.cost[instance.negatives[k]] * losses[(k, m)];
             // A kink of P may lie within h.
-            let scale = instance.price[instance.negatives[k]] * inner.rho[m].max(1e-3);
+            let scale = instance.cost[instance.negatives[k]] * inner.rho[m].max(1e-3);
             assert!((difference - gradient).abs() < 2e-3 * scale, "{}: {difference} and {gradient}", case.name);
         }
     }
@@ -160,8 +161,8 @@ fn parametric_descent_goes_the_way_it_is_told() {
         let name = &case.name;
         let go = |sign: Objective, effort: Effort| {
             let mut silent = Silent;
-            let mut watch = Watch::new(&mut silent);
-            (pddp(&instance, sign, effort, &mut watch).unwrap(), watch.trace)
+            let mut recorder = Recorder::new(&mut silent);
+            (pddp(&instance, sign, effort, &mut recorder).unwrap(), recorder.trace)
         };
         let best = case.number("expect/opt_value");
         let (start, _) = go(Objective::Opt1, Effort { max_iter: 1, ..EFFORT });
@@ -293,7 +294,7 @@ fn am_and_sgd_reach_what_ccp_reaches_within_reason() {
     // The problem is not convex, so that it may also end lower.
     assert!(ratio < 1.3, "sgd: {ratio}");
     let refused = Instance::new(vec![&k; 3], &y, vec![0.5 / 120.0; 120], Margin::Nu(vec![0.05; 3])).unwrap();
-    assert!(sgd(&refused, EFFORT, &mut Watch::new(&mut Silent)).is_err());
+    assert!(sgd(&refused, EFFORT, &mut Recorder::new(&mut Silent)).is_err());
 }
 
 #[test]
@@ -418,7 +419,7 @@ fn descent_ends_as_low_as_from_the_true_sides() {
         let instance = fixed(vec![&k; 3], &y, 10.0);
         let owner: Vec<usize> = instance.negatives.iter().filter_map(|&i| side[i]).collect();
         let mut silent = Silent;
-        let truth = descend(&instance, owner, EFFORT, None, &mut Watch::new(&mut silent)).unwrap();
+        let truth = descend(&instance, owner, EFFORT, None, &mut Recorder::new(&mut silent)).unwrap();
         let (found, _) = run(ccp, &instance, Effort { starts: 3, ..EFFORT });
         // Local minima differ by a few negatives between two sides; a missed side costs a multiple.
         assert!(found.objective <= 1.1 * truth.objective, "set {seed}: {} {}", found.objective, truth.objective);
@@ -473,9 +474,9 @@ fn learned_weights_never_raise_the_objective() {
     let fit = |p: Option<f64>, max_iter: usize| {
         let own = VcmklSpec { n_rules: RuleCount::Fixed(2), p, ..VcmklSpec::default() };
         let spec = TrainSpec { max_iter, ..spec_of(own, "rbf(0.3|1|3) on all") };
-        let mut watch = Objectives(Vec::new());
-        mercer::train(&data, &target, None, &spec, &mut watch).unwrap();
-        watch.0
+        let mut recorder = Objectives(Vec::new());
+        mercer::train(&data, &target, None, &spec, &mut recorder).unwrap();
+        recorder.0
     };
     let values = fit(Some(1.0), 100);
     assert!(values.windows(2).all(|v| v[1] <= v[0] * (1.0 + 1e-8)), "{values:?}");

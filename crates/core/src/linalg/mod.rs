@@ -4,6 +4,7 @@ mod cholesky;
 mod eigen;
 mod exp;
 mod matrix;
+pub(crate) mod mehrotra;
 mod numbers;
 pub mod threads;
 mod vector;

@@ -5,10 +5,10 @@ use crate::{
     linalg::{axpy, dot},
 };
 
-/// A share of a sum below which a difference of such sums is rounding.
-const ROUNDING: f64 = 1e-12;
-/// A share of a squared norm below which a difference of such squares is rounding of the norms.
-const ROUNDING_SQUARED: f64 = 1e-24;
+/// A centred kernel whose squared norm is below this share of the kernel's own is constant: the rest is rounding.
+const ROUNDED_SQUARE: f64 = 1e-24;
+/// Alignments that add up to less than this share of the targets' squares vanish: the rest is rounding.
+const ROUNDED_ALIGNMENT: f64 = 1e-12;
 
 /// Centred alignments yᵀHKHy / (‖HKH‖_F n) of all terms, brought to sum 1: the weights of multi-kernel k-means in ℓp-GLMKL. HKH is positive
 /// semidefinite, so none is negative; equal weights where all vanish (a constant y). Uncentred targets give the same numbers.
@@ -30,12 +30,12 @@ pub fn centred_alignments(grams: &dyn GramSource, y: &[f64]) -> Vec<f64> {
         let grand = means.iter().sum::<f64>() / n as f64;
         let rest: f64 = means.iter().map(|r| (r - grand).powi(2)).sum();
         let norm = (square - n as f64 * (2.0 * rest + n as f64 * grand * grand)).max(0.0);
-        let vanishes = norm <= ROUNDING_SQUARED * square;
+        let vanishes = norm <= ROUNDED_SQUARE * square;
         out.push(if vanishes { 0.0 } else { (aligned / norm.sqrt()).max(0.0) });
     }
     let total: f64 = out.iter().sum();
     let size = centred.iter().map(|v| v * v).sum::<f64>();
-    if total.is_nan() || total <= ROUNDING * size || total == 0.0 {
+    if total.is_nan() || total <= ROUNDED_ALIGNMENT * size || total == 0.0 {
         return vec![1.0 / terms as f64; terms];
     }
     out.iter_mut().for_each(|f| *f /= total);

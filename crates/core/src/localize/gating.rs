@@ -12,7 +12,7 @@ pub enum Placement {
     /// Functions are squared distances to the centres of regions, up to a number common to all: memberships ∝ exp(−τ d²), or the
     /// nearest region alone where there is no τ.
     Clusters {
-        /// The sharpness τ of memberships.
+        /// The sharpness τ; `None` where memberships are hard.
         tau: Option<f64>,
     },
     /// η_m ∝ exp(z_m) over the kernels.

@@ -12,11 +12,10 @@ use crate::{
     linalg::{Matrix, axpy},
 };
 
-/// Largest number of passes over the data: labels settle long before. A limit, not a number to tune.
-const MAX_PASSES: usize = 200;
-
-/// Errors that differ by less than this share of Σ k(x_i, x_i) are rounding: of two such starts the first wins.
-const EQUAL: f64 = 1e-12;
+/// Passes over the data at most: labels settle long before, so it only bounds the time.
+const MOST_PASSES: usize = 200;
+/// An error is lower only if it is by more than this share of the trace: less is rounding, and the earlier start wins.
+const ROUNDED_ERROR: f64 = 1e-12;
 
 /// A partition of the training rows, with what placing a row needs besides kernel values.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,12 +51,12 @@ impl Clusters {
         Self { labels, sizes, centre_norms: norms }
     }
 
-    /// Number of clusters in the partition.
+    /// The number of clusters, at least 1.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Never true: there is always a cluster.
+    /// Are there no clusters? There always are.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
@@ -106,7 +105,7 @@ pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Res
     let mut best: Option<(f64, Vec<usize>)> = None;
     for _ in 0..if clusters == 1 { 1 } else { starts.max(1) } {
         let (error, labels) = lloyd(k, &diagonal, plus_plus(k, &diagonal, clusters, &mut rng), clusters);
-        if best.as_ref().is_none_or(|(lowest, _)| error < lowest - EQUAL * scale) {
+        if best.as_ref().is_none_or(|(lowest, _)| error < lowest - ROUNDED_ERROR * scale) {
             best = Some((error, labels));
         }
     }
@@ -136,10 +135,10 @@ fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<
         // All rows coincide with a centre, or rounding ran past the end: any row that is no centre yet will do.
         let fresh = drawn.filter(|c| !centres.contains(c));
         let centre = fresh.or_else(|| (0..n).find(|i| !centres.contains(i))).unwrap_or(0);
-        for (i, near) in nearest.iter_mut().enumerate() {
+        for (i, closest) in nearest.iter_mut().enumerate() {
             let d = distance(i, centre);
-            if d < near.0 {
-                *near = (d, centres.len());
+            if d < closest.0 {
+                *closest = (d, centres.len());
             }
         }
         nearest[centre] = (0.0, centres.len());
@@ -153,7 +152,7 @@ fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<
 fn lloyd(k: &Gram, diagonal: &[f64], mut labels: Vec<usize>, clusters: usize) -> (f64, Vec<usize>) {
     let mut last = f64::INFINITY;
     let mut sums = cluster_sums(k, &labels, clusters);
-    for _ in 0..MAX_PASSES {
+    for _ in 0..MOST_PASSES {
         let mut sizes = vec![0usize; clusters];
         labels.iter().for_each(|&l| sizes[l] += 1);
         let distances = Clusters::with_sums(labels.clone(), sizes, &sums).distances_from(&sums);

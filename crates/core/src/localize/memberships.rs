@@ -6,6 +6,11 @@
 use super::kmeans::nearest;
 use crate::{Error, Result, linalg::Matrix};
 
+/// A larger τ could overflow, so the search ends there.
+const LARGEST_TAU: f64 = 1e300;
+/// Halvings that find τ: more than double precision can tell apart.
+const HALVINGS: usize = 200;
+
 /// Memberships of every row of `distances` (squared, up to a constant per row); `None` is τ = ∞: the nearest cluster alone, ties to the first.
 pub fn memberships(distances: &Matrix, tau: Option<f64>) -> Matrix {
     let mut out = Matrix::zeros(distances.rows(), distances.cols());
@@ -15,7 +20,7 @@ pub fn memberships(distances: &Matrix, tau: Option<f64>) -> Matrix {
     out
 }
 
-/// Memberships of one row.
+/// The memberships of one row.
 pub(super) fn place(distances: &[f64], tau: Option<f64>, out: &mut [f64]) {
     let closest = nearest(distances);
     let Some(tau) = tau else {
@@ -28,7 +33,7 @@ pub(super) fn place(distances: &[f64], tau: Option<f64>, out: &mut [f64]) {
     out.iter_mut().for_each(|o| *o /= total);
 }
 
-/// The average evenness AE(τ).
+/// The average evenness AE(τ) of the memberships.
 pub fn evenness(distances: &Matrix, tau: f64) -> f64 {
     mean_over_rows(distances, |d, least| (-tau * (d - least)).exp())
 }
@@ -48,11 +53,6 @@ fn mean_over_rows(distances: &Matrix, term: impl Fn(f64, f64) -> f64) -> f64 {
     total / distances.data().len() as f64
 }
 
-/// Halvings of a bisection: more than it takes to reach two neighbouring numbers.
-const HALVINGS: usize = 200;
-/// Largest τ that is tried: not far from the largest number there is.
-const LARGEST: f64 = 1e300;
-
 /// The τ with AE(τ) = target, by bisection; `None` means the middle of what can be reached.
 pub fn sharpness(distances: &Matrix, target: Option<f64>) -> Result<f64> {
     let (low, high) = evenness_range(distances);
@@ -70,7 +70,7 @@ pub fn sharpness(distances: &Matrix, target: Option<f64>) -> Result<f64> {
     let (mut left, mut right) = (0.0, 1.0);
     while evenness(distances, right) > target {
         right *= 2.0;
-        if right > LARGEST {
+        if right > LARGEST_TAU {
             return Err(Error::param("evenness", format!("further above {low:.4}, the limit"), target));
         }
     }

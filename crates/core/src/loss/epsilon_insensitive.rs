@@ -1,6 +1,6 @@
 //! max(0, |f − y| − ε): support vector regression.
 
-use super::{Loss, piecewise::middle_minimiser};
+use super::{DOMAIN_SLACK, Loss, piecewise::middle_minimiser};
 use crate::{Error, Result};
 
 /// max(0, |f − y| − ε).
@@ -10,7 +10,7 @@ pub struct EpsilonInsensitive {
 }
 
 impl EpsilonInsensitive {
-    /// Makes the loss with a tube of half-width ε ≥ 0.
+    /// The loss for a tube of half-width ε ≥ 0.
     pub fn new(epsilon: f64) -> Result<Self> {
         if epsilon.is_finite() && epsilon >= 0.0 {
             return Ok(Self { epsilon });
@@ -34,7 +34,7 @@ impl Loss for EpsilonInsensitive {
     }
 
     fn conjugate(&self, y: f64, u: f64) -> f64 {
-        if u.abs() <= 1.0 + 1e-9 { u * y + self.epsilon * u.abs() } else { f64::INFINITY }
+        if u.abs() <= 1.0 + DOMAIN_SLACK { u * y + self.epsilon * u.abs() } else { f64::INFINITY }
     }
 
     fn dual_interval(&self, _: f64) -> (f64, f64) {

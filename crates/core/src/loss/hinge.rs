@@ -1,6 +1,6 @@
 //! max(0, 1 − y f), y = ±1: the support vector machine.
 
-use super::{Loss, piecewise::middle_minimiser};
+use super::{DOMAIN_SLACK, Loss, piecewise::middle_minimiser};
 
 /// max(0, 1 − y f).
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,7 +16,7 @@ impl Loss for Hinge {
     }
 
     fn conjugate(&self, y: f64, u: f64) -> f64 {
-        if (-1.0 - 1e-9..=1e-9).contains(&(u * y)) { u * y } else { f64::INFINITY }
+        if (-1.0 - DOMAIN_SLACK..=DOMAIN_SLACK).contains(&(u * y)) { u * y } else { f64::INFINITY }
     }
 
     fn dual_interval(&self, y: f64) -> (f64, f64) {

@@ -1,6 +1,6 @@
 //! log(1 + exp(−y f)), y = ±1: logistic regression, whose decision values are log odds.
 
-use super::{Loss, SmoothLoss, smooth::stationary_bias};
+use super::{DOMAIN_SLACK, Loss, SmoothLoss, smooth::stationary_bias};
 
 /// log(1 + exp(−y f)).
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +26,7 @@ impl Loss for Logistic {
 
     fn conjugate(&self, y: f64, u: f64) -> f64 {
         let t = -u * y;
-        if !(-1e-9..=1.0 + 1e-9).contains(&t) {
+        if !(-DOMAIN_SLACK..=1.0 + DOMAIN_SLACK).contains(&t) {
             return f64::INFINITY;
         }
         let entropy = |t: f64| if t > 0.0 { t * t.ln() } else { 0.0 };

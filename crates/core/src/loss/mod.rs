@@ -1,6 +1,6 @@
 //! How errors are paid: pointwise losses with their conjugates. Callers sum over samples; nobody averages.
 //!
-//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and price c_i per sample, the dual of
+//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and cost c_i per sample, the dual of
 //! Σ c_i ℓ(y_i, f_i) + ½ aᵀKa is A(a) − ½ aᵀKa with A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i), subject to Σ a_i = 0 (because of b) and
 //! a_i in c_i · `dual_interval`.
 
@@ -21,6 +21,9 @@ pub use smooth::SmoothLoss;
 pub(crate) use smooth::increasing_root;
 pub use squared::Squared;
 pub use squared_hinge::SquaredHinge;
+
+/// A slope may leave the domain of a conjugate by this much, which rounding of multipliers can do.
+const DOMAIN_SLACK: f64 = 1e-9;
 
 /// The losses that users can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

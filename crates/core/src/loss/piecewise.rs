@@ -5,7 +5,7 @@
 /// The slope must start negative and end positive, so a minimiser exists.
 pub fn middle_minimiser(mut kinks: Vec<(f64, f64)>, mut slope: f64) -> f64 {
     kinks.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Sums of prices that should cancel leave rounding behind.
+    // Sums of costs that should cancel leave rounding behind.
     let zero = 1e-12 * kinks.iter().map(|k| k.1).sum::<f64>();
     for (i, &(place, jump)) in kinks.iter().enumerate() {
         slope += jump;

@@ -4,7 +4,7 @@ use super::Loss;
 
 /// A loss that is differentiable in f, its slope almost everywhere so too.
 pub trait SmoothLoss: Loss {
-    /// The slope ∂ℓ/∂f of one sample.
+    /// The slope ∂ℓ/∂f of the loss.
     fn slope(&self, y: f64, f: f64) -> f64;
 
     /// ∂²ℓ/∂f² ≥ 0; where the slope bends, either side's.

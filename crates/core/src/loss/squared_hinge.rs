@@ -1,6 +1,6 @@
 //! ½ max(0, 1 − y f)², y = ±1: the support vector machine with squared slacks.
 
-use super::{Loss, SmoothLoss, smooth::stationary_bias};
+use super::{DOMAIN_SLACK, Loss, SmoothLoss, smooth::stationary_bias};
 
 /// ½ max(0, 1 − y f)².
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,7 +16,7 @@ impl Loss for SquaredHinge {
     }
 
     fn conjugate(&self, y: f64, u: f64) -> f64 {
-        if u * y <= 1e-9 { u * y + 0.5 * u * u } else { f64::INFINITY }
+        if u * y <= DOMAIN_SLACK { u * y + 0.5 * u * u } else { f64::INFINITY }
     }
 
     fn dual_interval(&self, y: f64) -> (f64, f64) {

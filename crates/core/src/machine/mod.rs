@@ -10,6 +10,7 @@ mod kernel_rows;
 mod leave_one_out;
 mod newton;
 mod ridge;
+mod scan;
 mod smo;
 mod system;
 
@@ -18,23 +19,40 @@ pub use leave_one_out::{PROVEN_RHO, xi_alpha};
 pub use newton::Newton;
 pub use ridge::Ridge;
 pub use smo::Smo;
-use system::System;
+use system::WeightedSystem;
 
 use crate::{
     Result,
     gram::Forms,
     linalg::{Matrix, dot},
     loss::{EpsilonInsensitive, Hinge, Logistic, Loss, LossName, Squared, SquaredHinge},
+    tuning::tuning,
 };
 
-/// What is fitted: targets, prices and a loss.
+tuning! { "machine"
+    /// A system over the columns of a factor is taken where the factor has this many rows for each of them: one product of the factor with itself
+    /// costs rows·columns², a factorisation over the rows a third of rows³.
+    rows_per_column: usize = 2;
+    /// Second derivatives of the optimal value leave out this share of the kernel's trace: steps built on them are checked by a machine.
+    curvature_truncated_trace_share: f64 = 1e-4;
+    /// In second derivatives a multiplier strictly between its bounds has this stiffness, in units of the inverse kernel, instead of an infinite
+    /// one: large enough to count as free, small enough for the factorisation.
+    free_response: f64 = 1e8;
+}
+
+/// Is a factor of `columns` columns and `rows` rows cheaper than the matrix?
+pub(crate) fn has_few_columns(columns: usize, rows: usize) -> bool {
+    TUNING.rows_per_column * columns < rows
+}
+
+/// What is fitted: targets, costs and a loss.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// ±1 for classification.
+    /// The targets; ±1 for classification.
     pub y: &'a [f64],
     /// c_i > 0: C times class and sample weights.
     pub cost: &'a [f64],
-    /// The loss.
+    /// The loss that is paid for every target.
     pub loss: &'a dyn Loss,
     /// Is there a bias b (and with it Σ a_i = 0), or is b = 0?
     pub intercept: bool,
@@ -56,9 +74,9 @@ impl Task<'_> {
 /// A dual feasible point with everything that follows from it.
 #[derive(Debug, Clone)]
 pub struct Solution {
-    /// Signed multipliers.
+    /// The signed multipliers a of all rows.
     pub a: Vec<f64>,
-    /// K a: decision values on the training rows, without the bias.
+    /// The products K a: decision values on the training rows, without the bias.
     pub f: Vec<f64>,
     /// The bias that is best for f.
     pub bias: f64,
@@ -66,11 +84,11 @@ pub struct Solution {
     pub primal: f64,
     /// A(a) − ½ aᵀKa: a lower bound.
     pub dual: f64,
-    /// A(a).
+    /// The part A(a) of the lower bound that does not depend on K.
     pub dual_sum: f64,
-    /// What [`Machine::dual_response`] asks for, where the way to the solution has found it.
+    /// The answer of [`Machine::dual_response`], where the solver has found it on its way.
     pub dual_response: Option<Vec<f64>>,
-    /// aᵀ K_t a of terms, where the last product with K brought them.
+    /// The forms aᵀ K_t a of terms, where the last product with K brought them.
     pub forms: Forms,
 }
 
@@ -84,7 +102,7 @@ impl Solution {
         Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None, forms: Forms::default() }
     }
 
-    /// primal − dual.
+    /// The duality gap, primal − dual.
     pub fn gap(&self) -> f64 {
         self.primal - self.dual
     }
@@ -144,30 +162,26 @@ pub fn curvature(
     columns: &Matrix,
     limit: usize,
 ) -> Result<Option<Matrix>> {
-    let kernel = &*kernel.truncated(MODEL);
+    let kernel = &*kernel.truncated(TUNING.curvature_truncated_trace_share);
     let diagonal = kernel.diagonal();
     let size = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
     // Free multipliers get a weight that is as good as infinite.
-    let weight: Vec<f64> = dual_response.iter().map(|w| w.min(FREE / size.max(f64::MIN_POSITIVE))).collect();
+    let weight: Vec<f64> =
+        dual_response.iter().map(|w| w.min(TUNING.free_response / size.max(f64::MIN_POSITIVE))).collect();
     let moving = weight.iter().filter(|w| **w > 0.0).count();
     let size = if let Combined::Factor(f) = kernel { moving.min(f.cols()) } else { moving };
     if size > limit {
         return Ok(None);
     }
-    Ok(Some(System::new(kernel, &weight)?.quadratic(columns, intercept)))
+    Ok(Some(WeightedSystem::new(kernel, &weight)?.quadratic(columns, intercept)))
 }
-
-/// Share of the trace that a model of the objective can do without.
-const MODEL: f64 = 1e-4;
-/// Weight of a free multiplier, in units of the inverse kernel.
-const FREE: f64 = 1e8;
 
 /// Losses a machine exists for.
 #[derive(Debug, Clone, Copy)]
 pub enum Fitting {
     /// Support vector classification.
     Hinge(Hinge),
-    /// The same with squared slacks.
+    /// Support vector classification with squared slacks.
     SquaredHinge(SquaredHinge),
     /// Logistic regression.
     Logistic(Logistic),
@@ -200,7 +214,7 @@ impl Fitting {
         }
     }
 
-    /// The loss.
+    /// The loss as a trait object.
     pub fn loss(&self) -> &dyn Loss {
         match self {
             Self::Hinge(l) => l,

@@ -3,22 +3,29 @@
 //! Solves  min over a, b :  P(a, b) = Σ_i c_i ℓ(y_i, f_i + b) + ½ aᵀKa,  f = Ka.
 //! With g = c ℓ', W = diag(c ℓ'') at f + b, the optimum has a = −g and the step (δ, β) towards it satisfies
 //!   δ + W (Kδ + β 1) = ρ = −g − a,   1ᵀ(a + δ) = 0   (the last only with a bias, as is β):
-//! where W vanishes δ is ρ, elsewhere (K + W⁻¹) δ + β 1 is known, a system of `System`. P is convex along the step, so the step length is
+//! where W vanishes δ is ρ, elsewhere (K + W⁻¹) δ + β 1 is known, a system of [`WeightedSystem`]. P is convex along the step, so the step length is
 //! 1 or a root of its derivative.
 //! In: K, the task, a start.   Out: the dual feasible a = −g at the best b for f, for which both bounds hold.
 //! For the squared hinge W is c on the samples inside the margin and 0 elsewhere, and the answer is exact once these are found: the finite
 //! Newton method of [Keerthi2005], with a kernel.
 
-use super::{Combined, Machine, Solution, Stop, Task, system::System};
+use super::{Combined, Machine, Solution, Stop, Task, has_few_columns, interior::heavier_sign, system::WeightedSystem};
 use crate::{
     Result,
     linalg::{axpy, dot},
     loss::{SmoothLoss, increasing_root},
+    tuning::tuning,
 };
 
-const MAX_STEPS: usize = 100;
-/// Curvature below this counts as none: the multiplier then simply follows the slope.
-const FLAT: f64 = 1e-12;
+tuning! { "newton"
+    /// The method ends after this many steps with the best point it has found.
+    most_steps: usize = 100;
+    /// A whole step is taken where it lowers the objective by this share of what its slope promises (Armijo's rule), which is nearly always.
+    sufficient_decrease_share: f64 = 1e-4;
+}
+
+/// A curvature of the loss below this counts as none, and the multiplier then follows the slope alone: dividing by it would only magnify rounding.
+const NO_CURVATURE: f64 = 1e-12;
 
 /// Newton's method for a smooth loss.
 #[derive(Debug, Clone, Copy)]
@@ -29,26 +36,26 @@ pub struct Newton<L> {
 
 impl<L: SmoothLoss> Machine for Newton<L> {
     fn likes_factor(&self, n: usize, rank: usize) -> bool {
-        2 * rank < n
+        has_few_columns(rank, n)
     }
 
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
         let f = if start.is_some() { kernel.times(&a) } else { vec![0.0; n] };
-        let mut at = self.iterate(task, a, f);
+        let mut at = self.primal_point(task, a, f);
         let mut best = dual_point(kernel, task, &at);
-        for _ in 0..MAX_STEPS {
+        for _ in 0..TUNING.most_steps {
             if stop.reached(&best) {
                 break;
             }
             let step = self.step(kernel, task, &at)?;
             let path = Path::new(&self.loss, task, &at, &step);
             let (length, settled) = (path.length(), path.settled());
-            let Iterate { mut a, mut f, .. } = at;
+            let PrimalPoint { mut a, mut f, .. } = at;
             axpy(length, &step.a, &mut a);
             axpy(length, &step.f, &mut f);
-            at = self.iterate(task, a, f);
+            at = self.primal_point(task, a, f);
             let point = dual_point(kernel, task, &at);
             if point.gap() < best.gap() {
                 best = point;
@@ -66,52 +73,52 @@ impl<L: SmoothLoss> Machine for Newton<L> {
 }
 
 /// A primal point with what follows from it.
-struct Iterate {
+struct PrimalPoint {
     a: Vec<f64>,
-    /// K a.
+    /// The products f = K a.
     f: Vec<f64>,
-    /// Best for f.
+    /// The bias that is best for f.
     bias: f64,
     /// g = c ℓ' at f + b.
     slope: Vec<f64>,
 }
 
-/// δ, Kδ and β.
-struct Step {
+/// A Newton step: δ, Kδ and β.
+struct NewtonStep {
     a: Vec<f64>,
     f: Vec<f64>,
     bias: f64,
 }
 
 impl<L: SmoothLoss> Newton<L> {
-    fn iterate(&self, task: &Task<'_>, a: Vec<f64>, f: Vec<f64>) -> Iterate {
+    fn primal_point(&self, task: &Task<'_>, a: Vec<f64>, f: Vec<f64>) -> PrimalPoint {
         let bias = task.best_bias(&f);
         let slope = (0..f.len()).map(|i| task.cost[i] * self.loss.slope(task.y[i], f[i] + bias)).collect();
-        Iterate { a, f, bias, slope }
+        PrimalPoint { a, f, bias, slope }
     }
 
-    fn step(&self, kernel: &Combined, task: &Task<'_>, at: &Iterate) -> Result<Step> {
+    fn step(&self, kernel: &Combined, task: &Task<'_>, at: &PrimalPoint) -> Result<NewtonStep> {
         let n = at.a.len();
         let curvature = |i: usize| self.loss.curvature(task.y[i], at.f[i] + at.bias);
-        let weight: Vec<f64> =
-            (0..n).map(|i| Some(curvature(i)).filter(|w| *w > FLAT).map_or(0.0, |w| w * task.cost[i])).collect();
+        let weight: Vec<f64> = (0..n)
+            .map(|i| Some(curvature(i)).filter(|w| *w > NO_CURVATURE).map_or(0.0, |w| w * task.cost[i]))
+            .collect();
         let rho: Vec<f64> = at.slope.iter().zip(&at.a).map(|(g, a)| -g - a).collect();
         let mut a: Vec<f64> = rho.iter().zip(&weight).map(|(r, w)| if *w > 0.0 { 0.0 } else { *r }).collect();
         let mut z = if a.iter().any(|x| *x != 0.0) { kernel.times(&a) } else { vec![0.0; n] };
         z.iter_mut().enumerate().for_each(|(i, z)| *z = if weight[i] > 0.0 { rho[i] / weight[i] - *z } else { 0.0 });
         let sum = task.intercept.then(|| -at.a.iter().chain(&a).sum::<f64>());
-        let (rest, bias) = System::new(kernel, &weight)?.solve(&z, sum);
+        let (rest, bias) = WeightedSystem::new(kernel, &weight)?.solve(&z, sum);
         axpy(1.0, &rest, &mut a);
-        Ok(Step { f: kernel.times(&a), a, bias })
+        Ok(NewtonStep { f: kernel.times(&a), a, bias })
     }
 }
 
 /// a = −g, feasible by construction where Σ g = 0: what rounding leaves of that sum is taken from the heavier sign.
-fn dual_point(kernel: &Combined, task: &Task<'_>, at: &Iterate) -> Solution {
+fn dual_point(kernel: &Combined, task: &Task<'_>, at: &PrimalPoint) -> Solution {
     let mut a: Vec<f64> = at.slope.iter().map(|g| -g).collect();
     if task.intercept {
-        let (up, down) = a.iter().fold((0.0, 0.0), |(u, d), &x| if x > 0.0 { (u + x, d) } else { (u, d - x) });
-        let (sign, factor) = if up > down { (1.0, down / up) } else { (-1.0, up / down) };
+        let (sign, factor) = heavier_sign(&a);
         a.iter_mut().filter(|x| **x * sign > 0.0).for_each(|x| *x *= factor);
     }
     let f = kernel.times(&a);
@@ -132,7 +139,7 @@ struct Path<'a, L> {
 }
 
 impl<'a, L: SmoothLoss> Path<'a, L> {
-    fn new(loss: &'a L, task: &'a Task<'a>, at: &Iterate, step: &Step) -> Self {
+    fn new(loss: &'a L, task: &'a Task<'a>, at: &PrimalPoint, step: &NewtonStep) -> Self {
         Self {
             loss,
             task,
@@ -164,7 +171,8 @@ impl<'a, L: SmoothLoss> Path<'a, L> {
     /// 1 where P still falls there or has fallen enough, else its minimiser.
     fn length(&self) -> f64 {
         let promised = self.slope(0.0).0;
-        if self.slope(1.0).0 <= 0.0 || self.value(1.0) <= self.value(0.0) + 1e-4 * promised {
+        if self.slope(1.0).0 <= 0.0 || self.value(1.0) <= self.value(0.0) + TUNING.sufficient_decrease_share * promised
+        {
             return 1.0;
         }
         increasing_root(0.5, |t| self.slope(t))

@@ -1,8 +1,9 @@
 //! Squared loss: one factorisation.
 //!
-//! Optimality of ½ Σ c_i (f_i + b − y_i)² + ½ aᵀKa, f = Ka, is (K + D) a + b 1 = y, 1ᵀa = 0 with D = diag(1/c).
+//! Solves  min over a, b :  ½ Σ c_i (f_i + b − y_i)² + ½ aᵀKa,  f = Ka,  which is (K + D) a + b 1 = y, 1ᵀa = 0 with D = diag(1/c).
+//! In: K, the task.   Out: a and b to rounding.
 
-use super::{Combined, Machine, Solution, Stop, Task, system::System};
+use super::{Combined, Machine, Solution, Stop, Task, has_few_columns, system::WeightedSystem};
 use crate::Result;
 
 /// Ridge regression.
@@ -11,11 +12,11 @@ pub struct Ridge;
 
 impl Machine for Ridge {
     fn likes_factor(&self, n: usize, rank: usize) -> bool {
-        2 * rank < n
+        has_few_columns(rank, n)
     }
 
     fn solve(&self, kernel: &Combined, task: &Task<'_>, _: Option<&[f64]>, _: Stop) -> Result<Solution> {
-        let (mut a, _) = System::new(kernel, task.cost)?.solve(task.y, task.intercept.then_some(0.0));
+        let (mut a, _) = WeightedSystem::new(kernel, task.cost)?.solve(task.y, task.intercept.then_some(0.0));
         if task.intercept {
             // The constraint holds to rounding; the certificate wants it exactly.
             let mean = a.iter().sum::<f64>() / a.len() as f64;

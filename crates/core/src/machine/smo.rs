@@ -9,49 +9,76 @@
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
-use std::{borrow::Cow, ops::Range};
+use std::borrow::Cow;
 
 use super::{
-    Combined, Machine, Solution, Stop, Task, interior,
+    Combined, Machine, Solution, Stop, Task, has_few_columns, interior,
     kernel_rows::{DenseRows, FactorRows, Rows},
+    scan::{CHUNK, Least, chunks, minimum, promise},
 };
 use crate::{
     Result,
     gram::{Cell, EXACT, Each},
     linalg::{Wide, wide},
+    tuning::tuning,
 };
 
-/// Working width of the scans.
-const LANES: usize = 8;
-const CHUNK: usize = 16 * LANES;
-/// Below this size compacting costs more than it saves.
-const MIN_SHRINK: usize = 300;
+tuning! { "smo"
+    /// Variables that are not at rest are solved on a compacted copy only from this many rows on: below, compacting costs more than it saves.
+    least_rows_to_shrink: usize = 300;
+    /// The copy is made where the variables left are fewer than this share of all.
+    shrinking_share: f64 = 0.7;
+    /// A scan for variables at rest comes after this many steps at the least, and each later one after twice as many as the last.
+    least_steps_between_shrinks: usize = 1000;
+    /// The first violation allowed, as a share of half the range of the targets.
+    first_violation_share: f64 = 1e-2;
+    /// The violation allowed next is the present one times the gap wanted over the gap left, times this: the gap is roughly proportional to the
+    /// violation.
+    next_violation_share: f64 = 0.5;
+    /// The violation allowed falls at most by this factor and at least by half at a time.
+    largest_violation_fall: f64 = 0.01;
+    /// Share of the bound on rounding below which violations are not pursued. The bound takes every product for its largest possible size and
+    /// all errors for of one sign; sums of hundreds of terms come out some twenty times better.
+    rounding_share: f64 = 0.05;
+    /// Steps per row after which a run with exact entries gives up, beside `exact_steps`.
+    exact_steps_per_row: usize = 1000;
+    /// Steps after which a run with exact entries gives up, beside `exact_steps_per_row`: no run has needed them, they only bound the time.
+    exact_steps: usize = 10_000_000;
+    /// Steps per row after which a run with entries in single precision ends, beside `single_steps`: the exact run goes on from there.
+    single_steps_per_row: usize = 20;
+    /// Steps after which a run with entries in single precision ends, beside `single_steps_per_row`.
+    single_steps: usize = 2_000;
+    /// Exact products with which a run with entries in single precision may correct its gradient before the exact run takes over.
+    single_corrections: usize = 3;
+    /// From this many rows on a factor of few columns is solved by an interior-point method, in time linear in the rows.
+    least_interior_rows: usize = 2000;
+}
 
-/// Share of the bound on rounding below which violations are not pursued. The bound takes every product for its largest possible size and all
-/// errors for of one sign; sums of hundreds of terms come out some twenty times better.
-const ROUNDED: f64 = 0.05;
+/// A multiplier within this share of its cost of 0 or of the cost is at that bound: what rounding can leave between them.
+const AT_BOUND: f64 = 1e-9;
+/// Violations below this share of half the range of the targets are rounding.
+const ROUNDED_VIOLATION: f64 = 1e-14;
+/// Curvature below this share of the largest diagonal entry is rounding, and the pair counts as flat.
+const ROUNDED_CURVATURE: f64 = 1e-12;
 
-/// When to give up.
+/// How far a run may go.
 #[derive(Clone, Copy)]
 struct Patience {
     steps: usize,
-    /// Exact products that set right what entries led to.
+    /// Exact products that correct a gradient which updates, or entries in single precision, have led astray.
     corrections: usize,
 }
 
 impl Patience {
-    fn endless(n: usize) -> Self {
-        Self { steps: 1000 * n + 10_000_000, corrections: usize::MAX }
+    fn exact(n: usize) -> Self {
+        Self { steps: TUNING.exact_steps_per_row * n + TUNING.exact_steps, corrections: usize::MAX }
     }
 
-    /// Entries that are not exact need not lead to the end.
-    fn near(n: usize) -> Self {
-        Self { steps: 20 * n + 2_000, corrections: 3 }
+    /// With entries in single precision SMO only warm-starts the exact run, so it stops early.
+    fn single(n: usize) -> Self {
+        Self { steps: TUNING.single_steps_per_row * n + TUNING.single_steps, corrections: TUNING.single_corrections }
     }
 }
-
-/// From this many rows on a thin factor is solved by an interior point, in time linear in them.
-const MIN_INTERIOR: usize = 2000;
 
 /// SMO with `kink` = ε.
 #[derive(Debug, Clone, Copy)]
@@ -62,11 +89,11 @@ pub struct Smo {
 
 impl Machine for Smo {
     fn likes_factor(&self, n: usize, rank: usize) -> bool {
-        self.solves_in_bases(n) && 2 * rank < n
+        self.solves_in_bases(n) && has_few_columns(rank, n)
     }
 
     fn solves_in_bases(&self, n: usize) -> bool {
-        n >= MIN_INTERIOR
+        n >= TUNING.least_interior_rows
     }
 
     fn corrects(&self) -> bool {
@@ -78,28 +105,28 @@ impl Machine for Smo {
     }
 
     fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution> {
-        let (n, endless) = (task.y.len(), Patience::endless(task.y.len()));
+        let (n, patience) = (task.y.len(), Patience::exact(task.y.len()));
         match kernel {
             Combined::Bases(_) if self.solves_in_bases(n) => interior::solve(kernel, task, self.kink, start, stop),
             Combined::Bases(_) => self.solve(&kernel.truncated(EXACT), task, start, stop),
-            Combined::Dense(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop, endless).0),
+            Combined::Dense(k) => Ok(self.run(kernel, DenseRows(Cow::Borrowed(k)), task, start, stop, patience).0),
             Combined::Single(k) => {
-                let near = DenseRows(Cow::Borrowed(k.rows()));
-                let (solution, done) = self.run(kernel, near, task, start, stop, Patience::near(n));
+                let single = DenseRows(Cow::Borrowed(k.rows()));
+                let (solution, done) = self.run(kernel, single, task, start, stop, Patience::single(n));
                 if done {
                     return Ok(solution);
                 }
                 self.solve(&Combined::Dense(k.exact()), task, Some(&solution.a), stop)
             }
-            Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop, endless).0),
+            Combined::Factor(f) => Ok(self.run(kernel, FactorRows::new(f.clone()), task, start, stop, patience).0),
         }
     }
 
     fn dual_response(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64> {
-        if let Some(dual_response) = &solution.dual_response {
-            return dual_response.clone();
+        if let Some(response) = &solution.dual_response {
+            return response.clone();
         }
-        let free = |(a, c): (&f64, &f64)| a.abs() > 1e-9 * c && a.abs() < (1.0 - 1e-9) * c;
+        let free = |(a, c): (&f64, &f64)| a.abs() > AT_BOUND * c && a.abs() < (1.0 - AT_BOUND) * c;
         solution.a.iter().zip(task.cost).map(|pair| if free(pair) { f64::INFINITY } else { 0.0 }).collect()
     }
 }
@@ -117,20 +144,20 @@ impl Smo {
     ) -> (Solution, bool) {
         let n = task.y.len();
         let a = start.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
-        // Near entries will do: what counts is computed exactly at the end.
+        // Entries in single precision will do: what counts is computed exactly at the end.
         let f = if start.is_some() { kernel.times_single(&a) } else { vec![0.0; n] };
-        let mut state = State::new(task, kernel.diagonal(), a, &f, self.kink);
+        let mut state = SmoState::new(task, kernel.diagonal(), a, &f, self.kink);
         let spread =
             |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
         let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let scale = if task.intercept { 0.5 * spread(task.y) } else { largest(task.y) }.max(f64::MIN_POSITIVE);
-        let mut tolerance = 1e-2 * scale;
+        let mut tolerance = TUNING.first_violation_share * scale;
         loop {
             state.optimise(&mut rows, tolerance, &mut patience.steps);
             let f: Vec<f64> = state.gradient.iter().zip(task.y).map(|(g, y)| g + y).collect();
             let mut solution = Solution::new(task, state.a.clone(), f);
             let mut done = stop.reached(&solution);
-            let exhausted = tolerance <= (1e-14 * scale).max(state.noise()) || patience.steps == 0;
+            let exhausted = tolerance <= (ROUNDED_VIOLATION * scale).max(state.noise()) || patience.steps == 0;
             if done || exhausted {
                 // Many small updates have drifted: certify with fresh decision values.
                 let (f, forms) = kernel.times_with_forms(&state.a);
@@ -144,14 +171,15 @@ impl Smo {
             }
             // The gap is roughly proportional to the violation allowed.
             let wanted = stop.absolute.max(stop.relative * solution.primal.abs());
-            tolerance *= (0.5 * wanted / solution.gap()).clamp(0.01, 0.5);
+            let fall = TUNING.next_violation_share * wanted / solution.gap();
+            tolerance *= fall.clamp(TUNING.largest_violation_fall, 0.5);
             tolerance = tolerance.max(state.noise());
         }
     }
 }
 
 /// Variables, gradient g = K a − y, and the one-sided slopes of ε|a| (infinite where a bound forbids the move).
-struct State {
+struct SmoState {
     a: Vec<f64>,
     gradient: Vec<f64>,
     low: Vec<f64>,
@@ -166,7 +194,7 @@ struct State {
     flat: f64,
 }
 
-impl State {
+impl SmoState {
     fn new(task: &Task<'_>, diagonal: Vec<f64>, a: Vec<f64>, f: &[f64], kink: f64) -> Self {
         let bounds = |i: usize| {
             let (low, high) = task.loss.dual_interval(task.y[i]);
@@ -174,18 +202,18 @@ impl State {
         };
         let (low, high) = (0..a.len()).map(bounds).unzip();
         let gradient = f.iter().zip(task.y).map(|(f, y)| f - y).collect();
-        let flat = 1e-12 * diagonal.iter().fold(f64::MIN_POSITIVE, |m: f64, d| m.max(*d));
+        let flat = ROUNDED_CURVATURE * diagonal.iter().fold(f64::MIN_POSITIVE, |m: f64, d| m.max(*d));
         let (up, down) = (vec![0.0; a.len()], vec![0.0; a.len()]);
         let mut state = Self { a, gradient, low, high, diagonal, up, down, kink, paired: task.intercept, flat };
         (0..state.a.len()).for_each(|i| state.refresh(i));
         state
     }
 
-    /// What the last digit of each product in K a makes of the gradient, |K_ij| ≤ √(K_ii K_jj): violations below it are not there.
+    /// The rounding error of the gradient, from the last digit of each product in K a and |K_ij| ≤ √(K_ii K_jj): smaller violations are rounding.
     fn noise(&self) -> f64 {
         let largest = self.diagonal.iter().fold(0.0, |m: f64, d| m.max(*d));
         let sum: f64 = self.a.iter().zip(&self.diagonal).map(|(a, d)| a.abs() * d.max(0.0).sqrt()).sum();
-        ROUNDED * f64::EPSILON * largest.sqrt() * sum
+        TUNING.rounding_share * f64::EPSILON * largest.sqrt() * sum
     }
 
     /// Recomputes the slopes of variable i after it moved.
@@ -196,17 +224,17 @@ impl State {
         self.down[i] = if a > self.low[i] { slope(a > 0.0) } else { f64::NEG_INFINITY };
     }
 
-    /// Until no pair (no variable, without a bias) violates optimality by more than `tolerance`.
+    /// Makes steps until no pair (no variable, without a bias) violates optimality by more than `tolerance`.
     fn optimise<R: Rows>(&mut self, rows: &mut R, tolerance: f64, steps_left: &mut usize) {
         let n = self.a.len();
-        let mut patience = n.max(1000);
+        let mut patience = n.max(TUNING.least_steps_between_shrinks);
         while !self.steps(rows, tolerance, patience, steps_left) {
             if tolerance < self.noise() {
                 return;
             }
-            if n >= MIN_SHRINK {
+            if n >= TUNING.least_rows_to_shrink {
                 let index = self.undecided();
-                if 10 * index.len() < 7 * n {
+                if (index.len() as f64) < TUNING.shrinking_share * n as f64 {
                     let mut inner = self.select(&index);
                     inner.optimise(&mut rows.select(&index), tolerance, steps_left);
                     self.absorb(&inner, &index, rows);
@@ -216,12 +244,12 @@ impl State {
         }
     }
 
-    /// At most `patience` steps; true when optimal to `tolerance` (or out of steps).
+    /// Makes at most `patience` steps; true when optimal to `tolerance` (or out of steps).
     fn steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
-        wide(Steps(self, rows, tolerance, patience, steps_left))
+        wide(StepLoop { state: self, rows, tolerance, patience, steps_left })
     }
 
-    /// Pairs that keep Σ a_i.
+    /// Moves pairs, which keeps Σ a_i.
     #[inline(always)]
     fn pair_steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
         let (mut i, mut lowest) = self.lowest_up();
@@ -245,8 +273,8 @@ impl State {
         false
     }
 
-    /// Without the constraint: the variable that gains most moves alone, or against the partner with which it gains more. Such pairs are
-    /// not needed, but they keep the sum of all multipliers, along which kernels are steep: several times faster at high prices.
+    /// Moves, where no constraint binds Σ a_i, the variable that gains most alone, or against the partner with which it gains more. Such pairs
+    /// are not needed, but they keep the sum of all multipliers, along which kernels are steep: several times faster where C is large.
     #[inline(always)]
     fn free_steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
         for _ in 0..patience {
@@ -460,67 +488,27 @@ impl State {
     }
 }
 
-/// What [`State::steps`] does.
-struct Steps<'a, R>(&'a mut State, &'a mut R, f64, usize, &'a mut usize);
+/// The loop of [`SmoState::steps`], compiled for every instruction set.
+struct StepLoop<'a, R> {
+    state: &'a mut SmoState,
+    rows: &'a mut R,
+    tolerance: f64,
+    patience: usize,
+    steps_left: &'a mut usize,
+}
 
-impl<R: Rows> Wide for Steps<'_, R> {
+impl<R: Rows> Wide for StepLoop<'_, R> {
     type Out = bool;
 
     #[inline(always)]
     fn run(self) -> bool {
-        let Self(state, rows, tolerance, patience, steps_left) = self;
+        let Self { state, rows, tolerance, patience, steps_left } = self;
         if state.paired {
             state.pair_steps(rows, tolerance, patience, steps_left)
         } else {
             state.free_steps(rows, tolerance, patience, steps_left)
         }
     }
-}
-
-/// Twice the decrease that a line of this slope and curvature promises, 0 uphill.
-#[inline(always)]
-fn promise(slope: f64, curvature: f64, flat: f64) -> f64 {
-    let curvature = if curvature > flat { curvature } else { flat };
-    let slope = if slope < 0.0 { slope } else { 0.0 };
-    slope * slope / curvature
-}
-
-/// 0..n in parts. Loops over them are written out, for closures need not be compiled for the instruction set of their caller.
-#[inline(always)]
-fn chunks(n: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n).step_by(CHUNK).map(move |start| start..(start + CHUNK).min(n))
-}
-
-/// The least value met so far, and where; ties go to the lowest place.
-struct Least {
-    at: usize,
-    value: f64,
-}
-
-impl Least {
-    const NONE: Self = Self { at: 0, value: f64::INFINITY };
-
-    #[inline(always)]
-    fn meet(&mut self, start: usize, values: &[f64]) {
-        let least = minimum(values);
-        if least < self.value {
-            let at = values.iter().position(|&v| v == least).unwrap_or(0);
-            *self = Self { at: start + at, value: least };
-        }
-    }
-}
-
-/// The least of some numbers.
-#[inline(always)]
-fn minimum(values: &[f64]) -> f64 {
-    let mut lanes = [f64::INFINITY; LANES];
-    let (head, tail) = values.as_chunks::<LANES>();
-    for block in head {
-        for l in 0..LANES {
-            lanes[l] = if block[l] < lanes[l] { block[l] } else { lanes[l] };
-        }
-    }
-    lanes.iter().chain(tail).fold(f64::INFINITY, |m, &v| if v < m { v } else { m })
 }
 
 #[cfg(test)]

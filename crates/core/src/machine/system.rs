@@ -11,10 +11,11 @@ use super::Combined;
 use crate::{
     Error, Result,
     linalg::{Cholesky, Matrix, axpy, dot},
+    tuning::tuning,
 };
 
 /// The system, factored.
-pub(super) struct System<'a> {
+pub(super) struct WeightedSystem<'a> {
     kernel: &'a Combined,
     n: usize,
     /// Rows with a positive weight, and √w there.
@@ -22,19 +23,23 @@ pub(super) struct System<'a> {
     root: Vec<f64>,
     /// I + W½ K W½, or I + FᵀWF.
     factored: Cholesky,
-    /// Was the second form taken?
-    across: bool,
-    /// Steps of refinement.
-    steps: usize,
+    /// Is it the second form, over the columns of the factor?
+    by_columns: bool,
+    /// Rounds of refinement.
+    rounds: usize,
 }
 
+/// What errors call the system.
 const WHAT: &str = "the system I + W½KW½";
-/// By how much the diagonal is raised, as a share of itself, where rounding has left the matrix indefinite: entries are rounded to 10⁻¹⁶ of
-/// the diagonal, and sums of a thousand of them to 10⁻¹³. Refinement against the matrix itself takes most of that back, and the certificate is
+/// Shares of itself by which the diagonal is raised, in turn, while rounding leaves the matrix indefinite: entries are rounded to 10⁻¹⁶ of the
+/// diagonal, and sums of a thousand of them to 10⁻¹³. Refinement against the matrix itself takes most of that back, and the certificate is
 /// computed from the multipliers that are found, so that what is left shows in the gap.
-const RAISED: [f64; 4] = [0.0, 1e-13, 1e-11, 1e-9];
-/// Steps of refinement where the diagonal was raised. One step suffices where it was not.
-const REFINEMENTS: usize = 10;
+const DIAGONAL_GUARDS: [f64; 4] = [0.0, 1e-13, 1e-11, 1e-9];
+
+tuning! { "weighted_system"
+    /// Rounds of refinement where the diagonal was raised; one round suffices where it was not.
+    refinement_rounds: usize = 10;
+}
 
 /// W½ K W½ on the rows in use, or FᵀWF where that is smaller (then true).
 fn inner(kernel: &Combined, weight: &[f64], rows: &[usize], root: &[f64]) -> Result<(Matrix, bool)> {
@@ -59,18 +64,18 @@ fn inner(kernel: &Combined, weight: &[f64], rows: &[usize], root: &[f64]) -> Res
     })
 }
 
-impl<'a> System<'a> {
+impl<'a> WeightedSystem<'a> {
     pub(super) fn new(kernel: &'a Combined, weight: &[f64]) -> Result<Self> {
         let rows: Vec<usize> = (0..weight.len()).filter(|&i| weight[i] > 0.0).collect();
         let root: Vec<f64> = rows.iter().map(|&i| weight[i].sqrt()).collect();
         let mut largest = 0.0;
-        for raised in RAISED {
-            let (mut inner, across) = inner(kernel, weight, &rows, &root)?;
+        for raised in DIAGONAL_GUARDS {
+            let (mut inner, by_columns) = inner(kernel, weight, &rows, &root)?;
             (0..inner.rows()).for_each(|p| inner[(p, p)] = (inner[(p, p)] + 1.0) * (1.0 + raised));
             largest = (0..inner.rows()).fold(largest, |m: f64, p| m.max(inner[(p, p)]));
             if let Ok(factored) = Cholesky::new(inner, WHAT) {
-                let steps = if raised == 0.0 { 1 } else { REFINEMENTS };
-                return Ok(Self { kernel, n: weight.len(), rows, root, factored, across, steps });
+                let rounds = if raised == 0.0 { 1 } else { TUNING.refinement_rounds };
+                return Ok(Self { kernel, n: weight.len(), rows, root, factored, by_columns, rounds });
             }
         }
         let problem = format!(
@@ -90,7 +95,7 @@ impl<'a> System<'a> {
         (x, bias)
     }
 
-    /// Vᵀ P V for the columns V, where P z is the x of [`System::solve`] at z and s = 0. To the accuracy of one factorisation.
+    /// Vᵀ P V for the columns V, where P z is the x of [`WeightedSystem::solve`] at z and s = 0. To the accuracy of one factorisation.
     pub(super) fn quadratic(&self, columns: &Matrix, intercept: bool) -> Matrix {
         let q = columns.rows();
         let column =
@@ -127,10 +132,10 @@ impl<'a> System<'a> {
     fn invert(&self, z: &[f64]) -> Vec<f64> {
         let mut x = self.invert_once(z);
         let mut residual = self.residual(&x, z);
-        for _ in 0..self.steps {
+        for _ in 0..self.rounds {
             let mut next = x.clone();
             axpy(1.0, &self.invert_once(&residual), &mut next);
-            if self.steps == 1 {
+            if self.rounds == 1 {
                 return next;
             }
             let left = self.residual(&next, z);
@@ -175,7 +180,7 @@ impl<'a> System<'a> {
     /// F, where the second form was taken.
     fn factor(&self) -> Option<&Matrix> {
         match self.kernel {
-            Combined::Factor(f) if self.across => Some(f),
+            Combined::Factor(f) if self.by_columns => Some(f),
             _ => None,
         }
     }
@@ -206,7 +211,7 @@ mod tests {
             let weight: Vec<f64> =
                 (0..n).map(|i| if i % 3 == 0 { 0.0 } else { 10f64.powf(9.0 * rng.uniform() - 6.0) }).collect();
             for kernel in [Combined::Dense(dense), Combined::Factor(f)] {
-                let system = System::new(&kernel, &weight).unwrap();
+                let system = WeightedSystem::new(&kernel, &weight).unwrap();
                 for sum in [None, Some(0.7)] {
                     let (x, b) = system.solve(&z, sum);
                     let kx = kernel.times(&x);

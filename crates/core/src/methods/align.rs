@@ -47,7 +47,7 @@ fn weights(problem: &Problem<'_>, jointly: bool) -> Result<Option<Vec<f64>>> {
     let mut products = Matrix::zeros(m, m);
     if jointly {
         let need = 8 * 10 * (m as u64) * (m as u64);
-        problem.room.check(format!("alignments of {m} kernels"), need, "use fewer kernels, or align")?;
+        problem.budget.check(format!("alignments of {m} kernels"), need, "use fewer kernels, or align")?;
     }
     // Machines on the same rows have the same kernels: pairs of classes have rows of their own.
     let mut seen: Vec<Option<&[usize]>> = Vec::new();

@@ -138,7 +138,7 @@ impl<'a> Contest<'a> {
             grams,
             parts: self.parts(),
             machine: &*self.fitting.machine(),
-            room: self.fold.options().budget,
+            budget: self.fold.options().budget,
             tol: self.request.tol,
             max_iter: 1,
             working_set: false,

@@ -24,20 +24,34 @@ use crate::{
     prepare::{Job, is_constant},
     request::Smkl,
     trace::{Observer, Status},
+    tuning::tuning,
     weights::Penalty,
 };
 
-/// The machine's relative gap: never coarser, never finer.
-const ACCURACY: (f64, f64) = (1e-6, 1e-13);
-/// After two steps that change β by less than this, steps are made longer, up to `LONGER` times more than the last and `LONGEST` times what
-/// they would be, until one goes too far; not where every digit is asked for.
-const SLOW: f64 = 0.2;
-const LONGER: f64 = 2.0;
-const LONGEST: f64 = 16.0;
-const COARSE: f64 = 1e-5;
-/// The machine's gap is this share of what L fell by in the last step, and no more than `ROUGHEST` of the objective; likewise.
-const ROUGH: f64 = 0.1;
-const ROUGHEST: f64 = 1e-2;
+tuning! { "smkl"
+    /// The machine's final relative gap is the square of the tolerance, for multipliers are known to about the root of the gap, but at most this.
+    largest_final_gap: f64 = 1e-6;
+    /// While L falls by much, the machine's relative gap is at most this.
+    largest_gap: f64 = 1e-2;
+    /// While L falls by much, the machine's gap is this share of what L fell by in the last step.
+    gap_decrease_share: f64 = 0.1;
+    /// The machine's gap is multiplied by this where L rises in spite of the final gap.
+    gap_factor: f64 = 1e-2;
+    /// Steps are made longer, and machines solved less exactly, only at tolerances of at least this: docs/methods/smkl.md, below it all steps are
+    /// those of the paper.
+    least_tolerance_for_long_steps: f64 = 1e-5;
+    /// Steps are made longer after two that change β by less than this, relative to its sum (docs/methods/smkl.md).
+    slow_change: f64 = 0.2;
+    /// The limit of the length of steps grows by this factor from one to the next (docs/methods/smkl.md).
+    length_growth_factor: f64 = 2.0;
+    /// Steps are made at most this many times as long as the paper's (docs/methods/smkl.md).
+    longest_factor: f64 = 16.0;
+}
+
+/// The machine's relative gap is never smaller than this: less is rounding.
+const ROUNDED_GAP: f64 = 1e-13;
+/// A rise of L below this share of it is rounding.
+const ROUNDED_RISE: f64 = 1e-12;
 /// Changes of β below this are noise where L stands still: about the square root of the finest gap.
 const NOISE: f64 = 1e-6;
 
@@ -69,88 +83,132 @@ pub fn fit_penalty(
     let mut run = Run::new(problem, observer);
     let mut duals = memory.duals.take();
     let mut beta = vec![1.0 / terms as f64; terms];
-    let coarse = problem.tol >= COARSE;
-    // β moves with the multipliers, whose error is of the order of the square root of the gap.
-    let mut accuracy = problem.tol.powi(2).clamp(ACCURACY.1, ACCURACY.0);
-    // While L falls by much, a coarser one will do.
-    let mut loose = if coarse { ROUGHEST.max(accuracy) } else { accuracy };
     let constant: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
-    let (mut last, mut reach, mut slow) = (f64::INFINITY, 1.0f64, false);
-    let mut pace = Pace::default();
-    let mut remnants = coarse;
-    // The step as it was before it was made longer and lost its remnants.
-    let mut plain: Option<Vec<f64>> = None;
-    let (iterate, status) = loop {
-        let mut iterate = Iterate::new(&run, penalty, loose, beta, duals.as_deref())?;
-        if let Some(plain) = plain.take().filter(|_| iterate.value > last) {
-            // It was the length, or the remnants that went.
-            remnants &= reach > 1.0;
-            (beta, reach, slow) = (plain, 1.0, false);
+    let mut accuracy = MachineAccuracy::new(problem.tol);
+    let mut steps = LongSteps::new(problem.tol);
+    let mut last = f64::INFINITY;
+    let (point, status) = loop {
+        let mut point = SmklPoint::new(&run, penalty, accuracy.now, beta, duals.as_deref())?;
+        if let Some(plain) = steps.take_back(point.value > last) {
+            beta = plain;
             continue;
         }
-        let (next, change) = loop {
-            let now = &iterate.point.theta;
-            // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
-            let next = penalty.advance(&iterate.norms, now, false);
-            let change = relative_change(&next, now);
-            // Descent holds up to the machine's gap: a rise asks for a smaller one, and so does rest.
-            let doubtful = loose > 2.0 * accuracy && iterate.rests(change, last, problem.tol);
-            if loose <= ACCURACY.1 || !(doubtful || iterate.rises_above(last)) {
-                break (next, change);
-            }
-            if loose <= accuracy {
-                accuracy = (1e-2 * accuracy).max(ACCURACY.1);
-            }
-            loose = accuracy;
-            let start = iterate.point.duals();
-            iterate = Iterate::new(&run, penalty, loose, iterate.point.theta, Some(&start))?;
-        };
-        let now = &iterate.point.theta;
-        run.record_values(iterate.value, f64::NAN, change, active(now));
-        if Threshold::passed(penalty, &next, &iterate.norms, iterate.loss, constant) {
+        let (next, change) = point.next_weights(&run, penalty, &mut accuracy, last)?;
+        let now = &point.point.theta;
+        run.record_values(point.value, f64::NAN, change, active(now));
+        if Threshold::passed(penalty, &next, &point.norms, point.loss, constant) {
             return collapsed(run, penalty);
         }
-        if iterate.rests(change, last, problem.tol) {
-            break (iterate, Status::Stationary);
+        if point.rests(change, last, problem.tol) {
+            break (point, Status::Stationary);
         }
-        if run.stopped() {
-            break (iterate, Status::Stopped);
+        if run.stopped() || run.iterations() >= problem.max_iter {
+            let status = run.status_at_rest(false);
+            break (point, status);
         }
-        if run.iterations() >= problem.max_iter {
-            break (iterate, Status::MaxIterations);
-        }
-        loose = if coarse {
-            (ROUGH * (last - iterate.value) / iterate.point.primal.abs()).clamp(accuracy, ROUGHEST.max(accuracy))
-        } else {
-            accuracy
-        };
-        last = iterate.value;
-        let slow_now = coarse && (change <= SLOW || reach > 1.0);
-        reach = if slow_now && slow { (LONGER * reach).min(LONGEST) } else { 1.0 };
-        slow = slow_now;
-        pace = pace.next(now, &next, reach);
-        let kept = penalty.advance(&iterate.norms, now, remnants);
-        beta = if reach > 1.0 { pace.step(now, &kept) } else { kept };
-        plain = (beta != next).then_some(next);
-        duals = Some(if coarse { iterate.scaled_duals(problem, &beta) } else { iterate.point.duals() });
+        accuracy.follow(last - point.value, point.point.primal.abs());
+        last = point.value;
+        beta = steps.lengthen(penalty, &point, next, change);
+        duals = Some(if steps.allowed { point.scaled_duals(problem, &beta) } else { point.point.duals() });
     };
-    let (iterate, status) = iterate.settled(&run, penalty, accuracy, status)?;
-    memory.duals = Some(iterate.point.duals());
-    run.best = Some(iterate.point);
-    run.finish_as(iterate.value, f64::NAN, f64::NAN, status)
+    let (point, status) = point.settled(&run, penalty, accuracy.last, status)?;
+    memory.duals = Some(point.point.duals());
+    run.best = Some(point.point);
+    run.finish_as(point.value, f64::NAN, f64::NAN, status)
 }
 
-/// How far each weight goes: the secant method for ln β_k' = ln β_k, weight by weight.
+/// The machine's relative gap: coarse while L falls by much, finer where L rises or comes to rest.
+struct MachineAccuracy {
+    /// May the gap be coarser than the last one?
+    may_be_coarse: bool,
+    /// The gap asked for now.
+    now: f64,
+    /// The gap asked for at last.
+    last: f64,
+}
+
+impl MachineAccuracy {
+    fn new(tol: f64) -> Self {
+        let last = tol.powi(2).clamp(ROUNDED_GAP, TUNING.largest_final_gap);
+        let may_be_coarse = tol >= TUNING.least_tolerance_for_long_steps;
+        Self { may_be_coarse, now: if may_be_coarse { TUNING.largest_gap.max(last) } else { last }, last }
+    }
+
+    /// Asks for the last gap, and for a finer one where that was asked for already.
+    fn refine(&mut self) {
+        if self.now <= self.last {
+            self.last = (TUNING.gap_factor * self.last).max(ROUNDED_GAP);
+        }
+        self.now = self.last;
+    }
+
+    /// Asks for a gap in proportion to the decrease of L in the last step; `size` is the machine's objective.
+    fn follow(&mut self, decrease: f64, size: f64) {
+        self.now = if self.may_be_coarse {
+            (TUNING.gap_decrease_share * decrease / size).clamp(self.last, TUNING.largest_gap.max(self.last))
+        } else {
+            self.last
+        };
+    }
+}
+
+/// Steps made longer than the paper's where those are small for long, and taken back where L rises by it.
+struct LongSteps {
+    /// May steps be made longer at this tolerance?
+    allowed: bool,
+    /// May remnants of ε go on the way?
+    remnants: bool,
+    /// How many times as long as the paper's the last step was at most.
+    factor: f64,
+    /// Was the last step slow?
+    slow: bool,
+    secant: SecantSteps,
+    /// The last step as it was before it was made longer and lost its remnants, if it was.
+    plain: Option<Vec<f64>>,
+}
+
+impl LongSteps {
+    fn new(tol: f64) -> Self {
+        let allowed = tol >= TUNING.least_tolerance_for_long_steps;
+        let secant = SecantSteps::default();
+        Self { allowed, remnants: allowed, factor: 1.0, slow: false, secant, plain: None }
+    }
+
+    /// The plain step, to be made instead of the last one if L rises by that: its length was to blame, or the remnants that went.
+    fn take_back(&mut self, rises: bool) -> Option<Vec<f64>> {
+        let plain = self.plain.take().filter(|_| rises)?;
+        self.remnants &= self.factor > 1.0;
+        (self.factor, self.slow) = (1.0, false);
+        Some(plain)
+    }
+
+    /// The weights after `next`, the paper's step from `point`, where that changes β by `change`.
+    fn lengthen(&mut self, penalty: &Penalty, point: &SmklPoint, next: Vec<f64>, change: f64) -> Vec<f64> {
+        let now = &point.point.theta;
+        let slow = self.allowed && (change <= TUNING.slow_change || self.factor > 1.0);
+        let longer = slow && self.slow;
+        self.factor = if longer { (TUNING.length_growth_factor * self.factor).min(TUNING.longest_factor) } else { 1.0 };
+        self.slow = slow;
+        self.secant = self.secant.next(now, &next, self.factor);
+        let kept = penalty.advance(&point.norms, now, self.remnants);
+        let beta = if self.factor > 1.0 { self.secant.step(now, &kept) } else { kept };
+        self.plain = (beta != next).then_some(next);
+        beta
+    }
+}
+
+/// The secant method for ln β_k' = ln β_k, weight by weight: how far each weight goes.
 #[derive(Default)]
-struct Pace {
-    /// ln β_k' − ln β_k of the last step, and by how much it was lengthened.
+struct SecantSteps {
+    /// ln β_k' − ln β_k of the last step.
     rate: Vec<f64>,
+    /// By how much the last step was lengthened.
     factor: Vec<f64>,
 }
 
-impl Pace {
-    /// After a step `factor` times the `rate` there was, the rate is another one: it is 0 after `factor` / (1 − new / old) times the new one.
-    /// Where it has not fallen, or there is no step to compare with, the limit is what is left.
+impl SecantSteps {
+    /// Secant estimate of the step that brings the rate to zero: `factor` / (1 − new / old) times the new rate, where the last step was `factor`
+    /// times the old one. Where the rate has not fallen, or there is no step to compare with, it is `limit` times the new rate.
     fn next(&self, now: &[f64], next: &[f64], limit: f64) -> Self {
         let rate: Vec<f64> = now.iter().zip(next).map(|(now, next)| (next / now).ln()).collect();
         let factor = |k: usize| {
@@ -169,17 +227,17 @@ impl Pace {
 }
 
 /// A solved weight vector as SMKL sees it.
-struct Iterate {
+struct SmklPoint {
     point: Point,
     /// r_k = ‖w_k‖² = β_k² s_k, summed over the decision functions.
     norms: Vec<f64>,
-    /// Σ c ℓ.
+    /// The loss Σ c ℓ.
     loss: f64,
-    /// L.
+    /// The objective L.
     value: f64,
 }
 
-impl Iterate {
+impl SmklPoint {
     fn new(
         run: &Run<'_>,
         penalty: &Penalty,
@@ -199,16 +257,40 @@ impl Iterate {
         Ok(Self { point, norms, loss, value })
     }
 
+    /// The weights of the paper's next step and their relative change, from a machine as exact as that takes: descent holds up to the machine's gap,
+    /// so a rise asks for a smaller one, and so does rest.
+    fn next_weights(
+        &mut self,
+        run: &Run<'_>,
+        penalty: &Penalty,
+        accuracy: &mut MachineAccuracy,
+        last: f64,
+    ) -> Result<(Vec<f64>, f64)> {
+        loop {
+            let now = &self.point.theta;
+            // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
+            let next = penalty.advance(&self.norms, now, false);
+            let change = relative_change(&next, now);
+            let doubtful = accuracy.now > 2.0 * accuracy.last && self.rests(change, last, run.problem.tol);
+            if accuracy.now <= ROUNDED_GAP || !(doubtful || self.rises_above(last)) {
+                return Ok((next, change));
+            }
+            accuracy.refine();
+            let start = self.point.duals();
+            *self = Self::new(run, penalty, accuracy.now, self.point.theta.clone(), Some(&start))?;
+        }
+    }
+
     /// Multipliers to start from at other weights: along their ray the dual objective is largest at s = A(a) / aᵀK_β a, or at the first
     /// bound.
     fn scaled_duals(&self, problem: &Problem<'_>, beta: &[f64]) -> Vec<Vec<f64>> {
         let mut duals = self.point.duals();
         if problem.machine.kink().is_some() {
             let form = 2.0 * dot(beta, &self.point.slope);
-            let room = |(p, a): (&Part<'_>, &Vec<f64>)| {
+            let to_bound = |(p, a): (&Part<'_>, &Vec<f64>)| {
                 p.task.cost.iter().zip(a).map(|(c, a)| c / a.abs()).fold(f64::INFINITY, f64::min)
             };
-            let bound = problem.parts.iter().zip(&duals).map(room).fold(f64::INFINITY, f64::min);
+            let bound = problem.parts.iter().zip(&duals).map(to_bound).fold(f64::INFINITY, f64::min);
             let scale = (self.point.dual_sum / form.max(f64::MIN_POSITIVE)).clamp(0.0, bound.max(1.0));
             duals.iter_mut().flatten().for_each(|a| *a *= scale);
         }
@@ -216,7 +298,7 @@ impl Iterate {
     }
 
     fn rises_above(&self, last: f64) -> bool {
-        self.value - last > 1e-12 * (last.abs() + self.point.primal.abs())
+        self.value - last > ROUNDED_RISE * (last.abs() + self.point.primal.abs())
     }
 
     /// Has β come to rest, to the tolerance or as far as the machine can tell?
@@ -224,31 +306,31 @@ impl Iterate {
         change <= tol || (change <= NOISE && self.value >= last)
     }
 
-    /// Pruned and solved anew, so that all numbers speak of the weights returned; where these were stationary, until they are so again.
+    /// Prunes the weights and solves anew, so that all numbers belong to the weights returned; where these were stationary, until they are so again.
     fn settled(self, run: &Run<'_>, penalty: &Penalty, accuracy: f64, status: Status) -> Result<(Self, Status)> {
         let at_rest = status == Status::Stationary;
         let Some(mut beta) = penalty.prune(&self.norms, &self.point.theta, at_rest) else { return Ok((self, status)) };
-        let (mut iterate, mut last) = (self, f64::INFINITY);
+        let (mut point, mut last) = (self, f64::INFINITY);
         for _ in 0..run.problem.max_iter {
-            let start = iterate.point.duals();
-            iterate = Self::new(run, penalty, accuracy, beta, Some(&start))?;
-            beta = penalty.advance(&iterate.norms, &iterate.point.theta, false);
-            let change = relative_change(&beta, &iterate.point.theta);
-            if !at_rest || iterate.rests(change, last, run.problem.tol) {
-                return Ok((iterate, status));
+            let start = point.point.duals();
+            point = Self::new(run, penalty, accuracy, beta, Some(&start))?;
+            beta = penalty.advance(&point.norms, &point.point.theta, false);
+            let change = relative_change(&beta, &point.point.theta);
+            if !at_rest || point.rests(change, last, run.problem.tol) {
+                return Ok((point, status));
             }
-            last = iterate.value;
+            last = point.value;
         }
-        Ok((iterate, Status::MaxIterations))
+        Ok((point, Status::MaxIterations))
     }
 }
 
-/// ‖next − now‖₁ / ‖now‖₁.
+/// The change ‖next − now‖₁ of weights, relative to their sum ‖now‖₁.
 pub(crate) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
     l1_distance(next, now) / now.iter().sum::<f64>()
 }
 
-/// The best constant, with no kernel at all.
+/// The fit of the best constant, with no kernel at all.
 fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
     let (terms, parts) = (run.problem.grams.n_terms(), &run.problem.parts);
     let solution = |p: &Part<'_>| Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()]);
@@ -260,7 +342,7 @@ fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
     run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)
 }
 
-/// What to tell of a fit at C = `c` that kept no kernel: the C that would do better.
+/// The warning for a fit at C = `c` that kept no kernel: it names the C that would do better.
 fn collapse_warning(problem: &Problem<'_>, penalty: &Penalty, c: f64) -> String {
     collapse_threshold(problem.grams, &problem.parts, penalty).error(c).to_string()
 }

@@ -8,12 +8,11 @@
 //! scaled variables v = S⁻¹w, S = diag(√β), so a group that is out (C_j = ∞) costs nothing:  w = S (I + C Z'Z)⁻¹ C Z'y,  Z = X S, columns
 //! and y centred, which removes b. With one linear kernel per group the kernel version takes the same steps.
 
-use std::time::Instant;
-
 use super::smkl::{Threshold, relative_change};
 use crate::{
     Error, Result,
     linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
+    outer::Recorder,
     trace::{IterRecord, Observer, Status},
     weights::Penalty,
 };
@@ -23,7 +22,7 @@ use crate::{
 pub struct GroupedFeatures<'a> {
     /// Rows are samples.
     pub x: &'a Matrix,
-    /// Targets.
+    /// The targets y.
     pub y: &'a [f64],
     /// Group of every column, counted from 0 without gaps.
     pub groups: &'a [usize],
@@ -32,13 +31,13 @@ pub struct GroupedFeatures<'a> {
 /// A linear model of few groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupedFit {
-    /// w, one per column; exact zeros where a group is out.
+    /// The coefficients w, one per column; exact zeros where a group is out.
     pub coef: Vec<f64>,
-    /// b.
+    /// The intercept b.
     pub intercept: f64,
-    /// β of every group, as used in the last solve.
+    /// The weight β of every group, as used in the last solve.
     pub weights: Vec<f64>,
-    /// L.
+    /// The objective L.
     pub value: f64,
     /// How the run ended.
     pub status: Status,
@@ -57,8 +56,7 @@ impl GroupedFeatures<'_> {
         observer: &mut dyn Observer,
     ) -> Result<GroupedFit> {
         let centred = Centred::new(self, penalty, c)?;
-        let began = Instant::now();
-        let mut trace = Vec::new();
+        let mut recorder = Recorder::new(observer);
         let mut beta = vec![1.0 / centred.n_groups as f64; centred.n_groups];
         let (mut step, mut status) = loop {
             let step = centred.solve(penalty, &beta)?;
@@ -66,38 +64,22 @@ impl GroupedFeatures<'_> {
             let next = penalty.advance(&step.norms, &beta, false);
             let gap = relative_change(&next, &beta);
             let active = beta.iter().filter(|b| **b > 0.0).count();
-            let (iteration, seconds) = (trace.len() + 1, began.elapsed().as_secs_f64());
-            let record = IterRecord { iteration, objective: step.value, dual: f64::NAN, gap, active, seconds };
-            trace.push(record);
-            let stopped = observer.on_iteration(&record).is_break();
+            recorder.record(step.value, f64::NAN, gap, active);
             if Threshold::passed(penalty, &next, &step.norms, step.loss, centred.constant()) {
                 return Err(Threshold::of(&centred.slopes(), penalty).error(c));
             }
             if gap <= tol {
                 break (step, Status::Stationary);
             }
-            if stopped || trace.len() >= max_iter {
-                break (step, if stopped { Status::Stopped } else { Status::MaxIterations });
+            if recorder.stopped || recorder.trace.len() >= max_iter {
+                break (step, recorder.status_at_rest(false));
             }
             beta = next;
         };
-        // Pruned and solved anew; where these weights were stationary, until they are so again.
-        let at_rest = status == Status::Stationary;
-        if let Some(kept) = penalty.prune(&step.norms, &beta, at_rest) {
-            beta = kept;
-            for left in (0..max_iter).rev() {
-                step = centred.solve(penalty, &beta)?;
-                let next = penalty.advance(&step.norms, &beta, false);
-                if !at_rest || relative_change(&next, &beta) <= tol {
-                    break;
-                }
-                if left == 0 {
-                    status = Status::MaxIterations;
-                } else {
-                    beta = next;
-                }
-            }
+        if let Some(kept) = penalty.prune(&step.norms, &beta, status == Status::Stationary) {
+            (step, status, beta) = centred.solve_pruned(penalty, kept, status, tol, max_iter)?;
         }
+        let trace = recorder.trace;
         let intercept = centred.mean_y - dot(&centred.mean_x, &step.coef);
         Ok(GroupedFit { coef: step.coef, intercept, weights: beta, value: step.value, status, trace })
     }
@@ -115,10 +97,11 @@ struct Centred<'a> {
     c: f64,
 }
 
-struct Step {
+/// The diagonal ridge at one β.
+struct GroupRidge {
     coef: Vec<f64>,
     norms: Vec<f64>,
-    /// C Σ ℓ.
+    /// The loss C Σ ℓ.
     loss: f64,
     value: f64,
 }
@@ -150,6 +133,29 @@ impl<'a> Centred<'a> {
         Ok(Self { columns, y, mean_x, mean_y, groups: data.groups, n_groups, c })
     }
 
+    /// Solves anew at pruned weights; where the weights before were stationary, until they are so again.
+    fn solve_pruned(
+        &self,
+        penalty: &Penalty,
+        mut beta: Vec<f64>,
+        status: Status,
+        tol: f64,
+        max_iter: usize,
+    ) -> Result<(GroupRidge, Status, Vec<f64>)> {
+        let mut step = self.solve(penalty, &beta)?;
+        for _ in 1..max_iter {
+            let next = penalty.advance(&step.norms, &beta, false);
+            if status != Status::Stationary || relative_change(&next, &beta) <= tol {
+                return Ok((step, status, beta));
+            }
+            beta = next;
+            step = self.solve(penalty, &beta)?;
+        }
+        let next = penalty.advance(&step.norms, &beta, false);
+        let rests = status != Status::Stationary || relative_change(&next, &beta) <= tol;
+        Ok((step, if rests { status } else { Status::MaxIterations }, beta))
+    }
+
     /// C Σ ℓ of the best constant.
     fn constant(&self) -> f64 {
         0.5 * self.c * dot(&self.y, &self.y)
@@ -165,7 +171,7 @@ impl<'a> Centred<'a> {
     }
 
     /// The diagonal ridge for β, by the smaller of the two systems: (I + C Z'Z) v = C Z'y, or v = Z'u with (I/C + ZZ') u = y.
-    fn solve(&self, penalty: &Penalty, beta: &[f64]) -> Result<Step> {
+    fn solve(&self, penalty: &Penalty, beta: &[f64]) -> Result<GroupRidge> {
         let n = self.y.len();
         let active: Vec<usize> = (0..self.groups.len()).filter(|&j| beta[self.groups[j]] > 0.0).collect();
         let d = active.len();
@@ -201,6 +207,6 @@ impl<'a> Centred<'a> {
         }
         let loss = 0.5 * self.c * dot(&rest, &rest);
         let value = penalty.value(&norms) + loss;
-        Ok(Step { coef, norms, loss, value })
+        Ok(GroupRidge { coef, norms, loss, value })
     }
 }

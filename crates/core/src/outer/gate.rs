@@ -8,62 +8,95 @@
 //! The step is a quasi-Newton one, taken in the gate's own geometry, at most 1 in every argument or half of what the largest has grown to
 //! (every vertex of a softmax is stationary: a long step would end there), and searched until V falls enough; so V never rises.
 
+mod bundle;
 mod form;
 mod quasi_newton;
 
-use std::collections::VecDeque;
-
+use bundle::GradientBundle;
 pub use form::{Gate, GroupGate, KernelGate};
 pub use quasi_newton::Element;
 use quasi_newton::{History, add, inner};
 use rayon::prelude::*;
 
-use super::{Point, Problem, Run, active, solve_at, spread, zeros::least};
+use super::{Point, Problem, Run, active, solve_at, spread};
 use crate::{
     Error, Result,
     data::Rng,
     gram::Scratch,
-    linalg::{Matrix, dot},
+    linalg::Matrix,
     localize::LocalizedGramSet,
     machine::{Solution, Stop},
     model::Fit,
     trace::{Observer, Status},
+    tuning::tuning,
+    weights::negligible_weight,
 };
 
-/// The machine's relative gap in units of the tolerance, at first and at last, and the range both are kept in.
-const COARSEST: f64 = 1e-3;
-const FINEST: f64 = 1e-6;
-const ACCURACY: (f64, f64) = (1e-6, 1e-13);
-/// Sufficient decrease, steepness left over, growth of a step that is too short, and trials before a direction is given up.
-const DECREASE: f64 = 1e-4;
-const CURVATURE: f64 = 0.9;
-const EXPANSION: f64 = 3.0;
-const TRIALS: usize = 15;
-/// Largest change of a gate's argument in one step.
-const LONGEST: f64 = 1.0;
-/// The same in units of the largest argument, once those have grown.
-const STRETCH: f64 = 0.5;
-/// Where V has kinks: how far apart, in the gate's arguments and in units of the tolerance, gradients may be taken to count as one, and how
-/// many are remembered.
-const NEARBY: f64 = 10.0;
-const BUNDLE: usize = 24;
-/// Steps over which V may fall by no more than the tolerance where progress is slow.
-const LONG: usize = 50;
-/// Steps after which remembered curvature is dropped where the scaling has moved on.
-const RESTART: usize = 25;
+tuning! { "gate"
+    /// The machine's relative gap at first, as a share of the tolerance: V and its gradient are only as exact as the machine.
+    first_machine_tolerance_share: f64 = 1e-3;
+    /// The machine's relative gap at last, as a share of the tolerance.
+    last_machine_tolerance_share: f64 = 1e-6;
+    /// The machine's relative gap is never larger than this.
+    largest_machine_gap: f64 = 1e-6;
+    /// The machine's relative gap is multiplied by this where it hides the descent.
+    machine_gap_factor: f64 = 1e-2;
+    /// A step must lower V by this share of what its slope promises (weak Wolfe conditions).
+    sufficient_decrease_share: f64 = 1e-4;
+    /// A step is too short while V falls more steeply at its end than this share of the first slope (weak Wolfe conditions).
+    steep_slope_share: f64 = 0.9;
+    /// A step that is too short is made this many times longer.
+    step_growth_factor: f64 = 3.0;
+    /// A step that is too long is shortened to this share of itself at the least and to half of it at the most.
+    least_shortening_share: f64 = 0.1;
+    /// The search along a direction ends where the bracket is this share of its far end, if a point in it is good enough.
+    bracket_share: f64 = 0.1;
+    /// Machines per direction at most.
+    most_search_machines: usize = 15;
+    /// Largest change of a gate's argument in one step: every vertex of a softmax is stationary, and a long step would end there.
+    longest_step: f64 = 1.0;
+    /// A step may also change arguments by this share of the largest, once those have grown.
+    longest_step_share: f64 = 0.5;
+    /// Where V has kinks, gradients count as taken at one point if the gate's arguments there differ by at most this many times the tolerance.
+    /// docs/methods/lmkl.md: within 10 tol.
+    same_point_tolerances: f64 = 10.0;
+    /// Gradients that are remembered for that.
+    gradients_remembered: usize = 24;
+    /// The shortest mean of gradients is found in at most this many moves of weight for each gradient.
+    shortest_mean_moves: usize = 100;
+    /// The gradient is at rest below this share of the tolerance, in units of V.
+    slope_tolerance_share: f64 = 0.1;
+    /// V is at rest where its last step gained less than this share of the tolerance, in units of V.
+    decrease_tolerance_share: f64 = 0.01;
+    /// A gate that is shut counts as rightly so if opening it would lower V by less than this times the root of the machine's gap, in units of V:
+    /// multipliers are known to about that root.
+    pull_accuracy_factor: f64 = 3.0;
+    /// A fit is at rest where it gained less than the tolerance over this many steps and the gradient is below the tolerance.
+    /// docs/methods/lmkl.md: fifty steps.
+    slow_steps: usize = 50;
+    /// Remembered curvature is dropped after this many steps where the scaling has moved on.
+    restart_steps: usize = 25;
+}
 
-/// A solved gate.
+/// The machine's relative gap is never smaller than this: less is rounding.
+const ROUNDED_GAP: f64 = 1e-13;
+/// The machine's absolute gap is never smaller than this share of the objective of the best constant: less is rounding.
+const ROUNDED_ABSOLUTE_GAP: f64 = 1e-14;
+/// A gradient below this share of V is zero, and no step is needed to prove it.
+const NO_SLOPE: f64 = 1e-9;
+
+/// A gate with the machines solved at it.
 #[derive(Clone)]
 pub struct Gated {
-    /// z.
+    /// The parameters z of the gate.
     pub parameters: Vec<f64>,
-    /// η, samples × kernels.
+    /// The gates η, samples × kernels.
     pub gates: Matrix,
-    /// V.
+    /// The value V of the machines.
     pub value: f64,
-    /// max |∂V/∂z|.
+    /// The largest entry max |∂V/∂z| of the gradient.
     pub slope: f64,
-    /// ∂V/∂z.
+    /// The gradient ∂V/∂z of the value.
     pub gradient: Vec<f64>,
     solutions: Vec<Solution>,
     direction: Element,
@@ -83,9 +116,9 @@ fn visit(
 ) -> Result<Gated> {
     let (grams, n) = (problem.grams, problem.grams.n_samples());
     let gates = gate.gates(&at);
-    let local = LocalizedGramSet::paired(grams, &gates, problem.room);
+    let local = LocalizedGramSet::paired(grams, &gates, problem.budget);
     let scale: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
-    let stop = Stop { absolute: 1e-14 * scale, relative };
+    let stop = Stop { absolute: ROUNDED_ABSOLUTE_GAP * scale, relative };
     let (solutions, _) = solve_at(problem, &local, &vec![1.0; grams.n_terms()], start, stop, &Scratch::default())?;
     let value = solutions.iter().map(|s| s.primal).sum();
     // ∂V/∂η_im = −a_i (K_m (η_m∘a))_i, summed over the decision functions.
@@ -148,7 +181,7 @@ pub fn fit_gate(
     let Some((gated, status)) = best else {
         return Err(Error::numerical("the fit", "no start produced a finite objective"));
     };
-    let gated = without_dust(problem, gate, gated)?;
+    let gated = shut_negligible(problem, gate, gated)?;
     let (primal, dual_sum) = (gated.value, gated.solutions.iter().map(|s| s.dual_sum).sum());
     let theta = gate.weights(&gated.gates, &gated.parameters);
     let slope = vec![0.0; theta.len()];
@@ -156,21 +189,27 @@ pub fn fit_gate(
     Ok((run.finish_as(primal, f64::NAN, f64::NAN, status)?, gated))
 }
 
-/// The same with gates shut that are all but shut: steps of a softmax bring a weight near zero, never to it. As it was where V would rise by
-/// more than the tolerance.
-fn without_dust(problem: &Problem<'_>, gate: &dyn Gate, gated: Gated) -> Result<Gated> {
+/// Shuts gates that are almost shut, because steps of a softmax bring a weight near zero and never to it; the gate stays as it is where V would
+/// rise by more than the tolerance.
+fn shut_negligible(problem: &Problem<'_>, gate: &dyn Gate, gated: Gated) -> Result<Gated> {
     let weights = gate.weights(&gated.gates, &gated.parameters);
     let kernels = gated.gates.cols();
     // Weights of a kernel gate are one group, those of a group gate one for each group.
-    let shut: Vec<bool> = weights.chunks(kernels).flat_map(|own| own.iter().map(|w| *w < least(own))).collect();
+    let shut: Vec<bool> =
+        weights.chunks(kernels).flat_map(|own| own.iter().map(|w| *w < negligible_weight(own))).collect();
     if !shut.contains(&true) {
         return Ok(gated);
     }
     let at = gate.element(gate.with_shut(&gated.parameters, &shut));
-    let accuracy = (FINEST * problem.tol).max(ACCURACY.1);
+    let accuracy = last_accuracy(problem.tol);
     let without = visit(problem, gate, at, accuracy, Some(&gated.duals()))?;
     let risen = without.value - gated.value;
     Ok(if risen <= problem.tol * gated.value.abs() { without } else { gated })
+}
+
+/// The machine's relative gap at last.
+fn last_accuracy(tol: f64) -> f64 {
+    (TUNING.last_machine_tolerance_share * tol).max(ROUNDED_GAP)
 }
 
 /// Normal parameters, scaled so that the largest argument of the gate is 1.
@@ -183,7 +222,7 @@ fn random_start(gate: &dyn Gate, rng: &mut Rng) -> Element {
     element
 }
 
-/// One run of descent. Values above `lowest`, which an earlier start reached, are not recorded.
+/// Descends from one start. Values above `lowest`, which an earlier start reached, are not recorded.
 fn descend(
     run: &mut Run<'_>,
     problem: &Problem<'_>,
@@ -192,79 +231,140 @@ fn descend(
     duals: Option<&[Vec<f64>]>,
     lowest: f64,
 ) -> Result<(Gated, Status)> {
-    let tol = problem.tol;
-    let finest = (FINEST * tol).max(ACCURACY.1);
-    let mut accuracy = (COARSEST * tol).clamp(ACCURACY.1, ACCURACY.0);
-    let mut now = visit(problem, gate, first.clone(), accuracy, duals)?;
-    let mut at = first;
-    let mut history = History::default();
-    let mut bundle = Bundle::default();
-    let mut values = Vec::new();
-    let mut decrease = f64::INFINITY;
+    let mut descent = Descent::start(problem, gate, first, duals)?;
     loop {
-        let size = now.value.abs().max(f64::MIN_POSITIVE);
-        let small = 0.1 * tol * size;
-        bundle.push(&at, &now);
-        // Where multipliers are not unique V has a kink, and no single gradient vanishes there: their shortest mean does.
-        let slope =
-            if now.slope > small && decrease <= tol * size { bundle.slope(gate, &at, NEARBY * tol) } else { now.slope };
-        run.record_values(now.value.min(lowest), f64::NAN, slope / size, active_gates(&now.gates));
-        // Gradient and progress both at rest, and no closed gate that should be open, as far as the machine's accuracy tells; a gradient
-        // that is nothing needs no step to prove it.
-        let shut = gate.pull(&now.parameters, &now.gradient) <= tol.max(3.0 * accuracy.sqrt()) * size;
-        if slope <= small && shut && (decrease <= 0.01 * tol * size || now.slope <= 1e-9 * size) {
-            return Ok((now, Status::Stationary));
-        }
-        // Many steps that together gain less than the tolerance, with a gradient below it.
-        values.push(now.value);
-        let slow = values.len().checked_sub(LONG).is_some_and(|k| values[k] - now.value <= tol * size);
-        if slow && shut && slope <= tol * size {
-            return Ok((now, Status::Stationary));
+        descent.bundle.push(&descent.at, &descent.now);
+        let slope = descent.slope();
+        let active = active_gates(&descent.now.gates);
+        run.record_values(descent.now.value.min(lowest), f64::NAN, slope / descent.size(), active);
+        let (shut, small_slope) = (descent.shut_gates_stay_shut(), descent.small_slope());
+        let at_rest = descent.is_at_rest(slope, shut);
+        descent.values.push(descent.now.value);
+        if at_rest || descent.is_slow(slope, shut) {
+            return Ok((descent.now, Status::Stationary));
         }
         if run.stopped() {
-            return Ok((now, Status::Stopped));
+            return Ok((descent.now, Status::Stopped));
         }
-        if values.len() >= problem.max_iter {
-            return Ok((now, Status::MaxIterations));
+        if descent.values.len() >= problem.max_iter {
+            return Ok((descent.now, Status::MaxIterations));
         }
-        let next = loop {
-            let scaling = gate.scaling(&now.parameters, &now.gradient);
-            if scaling.is_some() && values.len() % RESTART == 0 {
-                history.clear();
+        // Where V is nowhere lower as far as numbers can tell, gradients nearby say whether the point is at rest.
+        let Some((at, now)) = descent.next_point()? else {
+            let rest = descent.slope_nearby() <= small_slope && shut;
+            return Ok((descent.now, if rest { Status::Stationary } else { Status::MaxIterations }));
+        };
+        descent.move_to(at, now);
+    }
+}
+
+/// A run of descent from one start.
+struct Descent<'a> {
+    problem: &'a Problem<'a>,
+    gate: &'a dyn Gate,
+    /// The machine's relative gap.
+    accuracy: f64,
+    at: Element,
+    now: Gated,
+    history: History,
+    bundle: GradientBundle,
+    /// V at every step.
+    values: Vec<f64>,
+    /// How much the last step lowered V.
+    decrease: f64,
+}
+
+impl<'a> Descent<'a> {
+    fn start(problem: &'a Problem<'a>, gate: &'a dyn Gate, at: Element, duals: Option<&[Vec<f64>]>) -> Result<Self> {
+        let accuracy =
+            (TUNING.first_machine_tolerance_share * problem.tol).clamp(ROUNDED_GAP, TUNING.largest_machine_gap);
+        let now = visit(problem, gate, at.clone(), accuracy, duals)?;
+        let (history, bundle) = (History::default(), GradientBundle::default());
+        Ok(Self { problem, gate, accuracy, at, now, history, bundle, values: Vec::new(), decrease: f64::INFINITY })
+    }
+
+    /// |V|, the unit of slopes and decreases.
+    fn size(&self) -> f64 {
+        self.now.value.abs().max(f64::MIN_POSITIVE)
+    }
+
+    /// The slope below which a gradient is at rest.
+    fn small_slope(&self) -> f64 {
+        TUNING.slope_tolerance_share * self.problem.tol * self.size()
+    }
+
+    /// The slope of the shortest mean of the gradients nearby.
+    fn slope_nearby(&self) -> f64 {
+        self.bundle.slope(self.gate, &self.at, TUNING.same_point_tolerances * self.problem.tol)
+    }
+
+    /// The measure of rest: where multipliers are not unique V has a kink, and no single gradient vanishes there, but their shortest mean does.
+    fn slope(&self) -> f64 {
+        let maybe_kink = self.now.slope > self.small_slope() && self.decrease <= self.problem.tol * self.size();
+        if maybe_kink { self.slope_nearby() } else { self.now.slope }
+    }
+
+    /// Would opening a gate that is shut lower V by no more than the machine's accuracy can tell?
+    fn shut_gates_stay_shut(&self) -> bool {
+        let pull = self.gate.pull(&self.now.parameters, &self.now.gradient);
+        pull <= self.problem.tol.max(TUNING.pull_accuracy_factor * self.accuracy.sqrt()) * self.size()
+    }
+
+    /// Are gradient and progress both at rest, and gates that are shut rightly so? A gradient of zero needs no step to prove it.
+    fn is_at_rest(&self, slope: f64, shut: bool) -> bool {
+        let size = self.size();
+        let little = self.decrease <= TUNING.decrease_tolerance_share * self.problem.tol * size;
+        slope <= self.small_slope() && shut && (little || self.now.slope <= NO_SLOPE * size)
+    }
+
+    /// Have many steps together gained less than the tolerance, with a gradient below it?
+    fn is_slow(&self, slope: f64, shut: bool) -> bool {
+        let allowed = self.problem.tol * self.size();
+        let before = self.values.len().checked_sub(TUNING.slow_steps);
+        before.is_some_and(|k| self.values[k] - self.now.value <= allowed) && shut && slope <= allowed
+    }
+
+    /// A lower point, found with less remembered curvature or a more exact machine if need be; `None` where there is none.
+    fn next_point(&mut self) -> Result<Option<(Element, Gated)>> {
+        let (problem, gate) = (self.problem, self.gate);
+        loop {
+            let scaling = gate.scaling(&self.now.parameters, &self.now.gradient);
+            if scaling.is_some() && self.values.len().is_multiple_of(TUNING.restart_steps) {
+                self.history.clear();
             }
-            let direction = history.direction(&now.direction, scaling.as_deref());
-            let failed = &mut |trial: &Element, point: &Gated| bundle.push(trial, point);
-            if let Some(found) = search(problem, gate, (&at, &now), &direction, accuracy, failed)? {
-                break Some(found);
+            let direction = self.history.direction(&self.now.direction, scaling.as_deref());
+            let bundle = &mut self.bundle;
+            let passed = &mut |trial: &Element, point: &Gated| bundle.push(trial, point);
+            let from = (&self.at, &self.now);
+            if let Some(found) = line_search(problem, gate, from, &direction, self.accuracy, passed)? {
+                return Ok(Some(found));
             }
-            if !history.is_empty() {
-                history.clear();
-            } else if accuracy > finest {
+            let last = last_accuracy(problem.tol);
+            if !self.history.is_empty() {
+                self.history.clear();
+            } else if self.accuracy > last {
                 // Descent holds up to the machine's gap: ask for a smaller one.
-                accuracy = (1e-2 * accuracy).max(finest);
-                let start = now.duals();
-                let again = visit(problem, gate, at.clone(), accuracy, Some(&start))?;
-                if again.value <= now.value {
-                    now = again;
+                self.accuracy = (TUNING.machine_gap_factor * self.accuracy).max(last);
+                let again = visit(problem, gate, self.at.clone(), self.accuracy, Some(&self.now.duals()))?;
+                if again.value <= self.now.value {
+                    self.now = again;
                 }
             } else {
-                break None;
+                return Ok(None);
             }
-        };
-        // Nowhere lower as far as numbers can tell: at rest if gradients nearby say so too.
-        let Some((trial, point)) = next else {
-            let rest = bundle.slope(gate, &at, NEARBY * tol) <= small && shut;
-            return Ok((now, if rest { Status::Stationary } else { Status::MaxIterations }));
-        };
-        decrease = now.value - point.value;
-        history.push(trial.minus(&at), point.direction.minus(&now.direction));
-        (at, now) = (trial, point);
+        }
+    }
+
+    fn move_to(&mut self, at: Element, now: Gated) {
+        self.decrease = self.now.value - now.value;
+        self.history.push(at.minus(&self.at), now.direction.minus(&self.now.direction));
+        (self.at, self.now) = (at, now);
     }
 }
 
 /// A point along `direction` where V has fallen enough and no longer falls as steeply (the weak conditions of Wolfe, which serve where V
 /// has kinks, too); `passed` sees the other points tried.
-fn search(
+fn line_search(
     problem: &Problem<'_>,
     gate: &dyn Gate,
     (at, now): (&Element, &Gated),
@@ -277,16 +377,17 @@ fn search(
     if slope.is_nan() || slope >= 0.0 || reach == 0.0 {
         return Ok(None);
     }
-    let longest = LONGEST.max(STRETCH * gate.largest_argument(at)) / reach;
+    let longest = TUNING.longest_step.max(TUNING.longest_step_share * gate.largest_argument(at)) / reach;
     let (mut low, mut high, mut length) = (0.0, f64::INFINITY, longest.min(1.0));
     let (mut start, mut rise) = (now.duals(), 0.0);
     let mut best: Option<(Element, Gated)> = None;
-    for _ in 0..TRIALS {
+    for _ in 0..TUNING.most_search_machines {
         let trial = add(at, length, direction);
         let point = visit(problem, gate, trial.clone(), accuracy, Some(&start))?;
-        let falls = point.value <= now.value + DECREASE * length * slope && point.value < now.value;
+        let falls =
+            point.value <= now.value + TUNING.sufficient_decrease_share * length * slope && point.value < now.value;
         if falls {
-            let steep = inner(&point.direction, direction) < CURVATURE * slope;
+            let steep = inner(&point.direction, direction) < TUNING.steep_slope_share * slope;
             if !steep || length >= longest {
                 return Ok(Some((trial, point)));
             }
@@ -301,71 +402,25 @@ fn search(
             passed(&trial, &point);
         }
         length = if high == f64::INFINITY {
-            (EXPANSION * length).min(longest)
+            (TUNING.step_growth_factor * length).min(longest)
         } else if low > 0.0 {
             0.5 * (low + high)
         } else {
-            // The parabola through V, its slope and the trial, kept within [0.1, 0.5].
+            // The least point of the parabola through V, its slope and the trial.
             let bend = rise - length * slope;
             let ideal = if bend > 0.0 { -slope * length * length / (2.0 * bend) } else { 0.5 * length };
-            ideal.clamp(0.1 * length, 0.5 * length)
+            ideal.clamp(TUNING.least_shortening_share * length, 0.5 * length)
         };
-        if best.is_some() && high - low <= 0.1 * high {
+        if best.is_some() && high - low <= TUNING.bracket_share * high {
             break;
         }
     }
     Ok(best)
 }
 
-/// Gradients of the points visited last.
-#[derive(Default)]
-struct Bundle(VecDeque<(Element, Element)>);
-
-impl Bundle {
-    fn push(&mut self, at: &Element, point: &Gated) {
-        if self.0.len() == BUNDLE {
-            self.0.pop_front();
-        }
-        self.0.push_back((at.clone(), point.direction.clone()));
-    }
-
-    /// The largest entry of the shortest mean of the gradients within `radius` of a point: where it is nothing, the point is stationary in
-    /// the sense of Goldstein.
-    fn slope(&self, gate: &dyn Gate, at: &Element, radius: f64) -> f64 {
-        let near = self.0.iter().filter(|(point, _)| gate.largest_argument(&point.minus(at)) <= radius);
-        let gradients: Vec<&Element> = near.map(|(_, gradient)| gradient).collect();
-        shortest_mean(&gradients).image.iter().fold(0.0, |m: f64, g| m.max(g.abs()))
-    }
-}
-
-/// The shortest vector in the convex hull, by moving weight between the two vectors that gain most.
-fn shortest_mean(vectors: &[&Element]) -> Element {
-    let count = vectors.len();
-    let products: Vec<Vec<f64>> = vectors.iter().map(|x| vectors.iter().map(|y| inner(x, y)).collect()).collect();
-    let mut share = vec![0.0; count];
-    share[0] = 1.0;
-    for _ in 0..100 * count {
-        let along: Vec<f64> = products.iter().map(|row| dot(row, &share)).collect();
-        let low = (0..count).fold(0, |b, i| if along[i] < along[b] { i } else { b });
-        let used = (0..count).filter(|&i| share[i] > 0.0);
-        let high = used.reduce(|b, i| if along[i] > along[b] { i } else { b }).unwrap_or(low);
-        let bend = products[low][low] + products[high][high] - 2.0 * products[low][high];
-        let gain = along[high] - along[low];
-        if gain <= 1e-14 * along[high].abs() || bend <= 0.0 {
-            break;
-        }
-        let moved = (gain / bend).min(share[high]);
-        share[high] -= moved;
-        share[low] += moved;
-    }
-    let mut out = vectors[0].clone();
-    out.scale(share[0]);
-    vectors.iter().zip(&share).skip(1).filter(|(_, s)| **s > 0.0).fold(out, |out, (v, s)| add(&out, *s, v))
-}
-
-/// Kernels with a gate above 10⁻⁶ of the largest somewhere.
+/// The number of kernels with a gate somewhere that is no negligible share of the largest.
 fn active_gates(gates: &Matrix) -> usize {
-    let least = least(gates.data());
+    let least = negligible_weight(gates.data());
     let open = |m: usize| f64::from(gates.column(m).iter().any(|g| *g > least));
     active(&(0..gates.cols()).map(open).collect::<Vec<_>>())
 }

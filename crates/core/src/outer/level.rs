@@ -14,7 +14,7 @@ pub mod working_set;
 
 pub use cuts::Cuts;
 pub use screen::Screen;
-use second_order::Model;
+use second_order::QuadraticModel;
 
 use super::{Memory, Point, Problem, Run, active, zeros::without_lacking};
 use crate::{
@@ -46,8 +46,11 @@ tuning! { "level"
     /// Second-order steps are tried only where the last step brought the gap below this share of what it was: better points alone do not
     /// raise the lower bound.
     falling_gap_share: f64 = 0.98;
-    /// Largest number of cuts that are kept.
+    /// Largest number of cuts that are kept: two sub-problems an iteration cost its cube.
     cuts_kept: usize = 60;
+    /// Between the point of a second-order step that went too far and where it ended, the next point lies at least this share of the way from
+    /// either end.
+    least_way_share: f64 = 0.05;
 }
 
 /// Minimises over `set` by the level method, starting from what `memory` holds and leaving there what it found.
@@ -102,7 +105,7 @@ pub fn fit(
         let progress = run.gap() < TUNING.falling_gap_share * before;
         let step = match (better, origin.take()) {
             (true, _) if progress => {
-                let model = Model::new(&run, set, &point, &kernel);
+                let model = QuadraticModel::new(&run, set, &point, &kernel);
                 let step = model.and_then(|m| m.step(set, cuts, run.upper(), TUNING.second_order_gap_share * open));
                 origin = step.is_some().then(|| point.clone());
                 step
@@ -121,11 +124,16 @@ pub fn fit(
     }
 }
 
-/// A second-order step went too far: on the way there J is convex, and its slope at both ends tells about where it is least.
+/// The weights between a point and where a second-order step from it went too far: J is convex on the way, and its slopes at both ends say about
+/// where it is least.
 fn between(set: &dyn WeightSet, from: &Point, to: &Point) -> Vec<f64> {
     let way: Vec<f64> = from.theta.iter().zip(&to.theta).map(|(f, t)| t - f).collect();
     let (falls, rises) = (dot(&from.slope, &way), -dot(&to.slope, &way));
-    let share = if falls + rises > 0.0 { (falls / (falls + rises)).clamp(0.05, 0.95) } else { 0.5 };
+    let share = if falls + rises > 0.0 {
+        (falls / (falls + rises)).clamp(TUNING.least_way_share, 1.0 - TUNING.least_way_share)
+    } else {
+        0.5
+    };
     clean(set, from.theta.iter().zip(&way).map(|(f, w)| f + share * w).collect())
 }
 
@@ -180,8 +188,8 @@ pub fn sparse_or_level(
     if !set.selects() {
         return fit(problem, set, memory, observer);
     }
-    let method: screen::Method = |problem, set, memory, observer| {
-        let many = problem.working_set && problem.grams.n_terms() >= working_set::MIN_TERMS;
+    let method: screen::Screened = |problem, set, memory, observer| {
+        let many = problem.working_set && problem.grams.n_terms() >= working_set::TUNING.least_terms;
         if many { working_set::fit(problem, set, memory, observer) } else { fit(problem, set, memory, observer) }
     };
     if problem.screening {

@@ -11,7 +11,7 @@ use crate::{
 /// One decision function of a problem.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// Targets, prices, loss.
+    /// Targets, costs and loss.
     pub task: Task<'a>,
     /// The rows it sees; `None` means all.
     pub rows: Option<&'a [usize]>,
@@ -25,8 +25,8 @@ pub struct Problem<'a> {
     pub parts: Vec<Part<'a>>,
     /// Solves a part for fixed weights.
     pub machine: &'a dyn Machine,
-    /// Memory left for the combined kernel.
-    pub room: Budget,
+    /// Memory that the combined kernel may take.
+    pub budget: Budget,
     /// Relative duality gap to reach.
     pub tol: f64,
     /// Outer iterations at most.
@@ -37,21 +37,21 @@ pub struct Problem<'a> {
     pub screening: bool,
 }
 
-/// Multipliers, part by part.
+/// The multipliers of a problem, part by part.
 pub type Duals = Vec<Vec<f64>>;
 
-/// What a fit leaves behind for the next one on the same data with other C, v or p.
+/// Weights, multipliers and bounds that a fit leaves for the next one on the same data with other C, v or p.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    /// Weights.
+    /// Weights of the best point.
     pub theta: Option<Vec<f64>>,
     /// Multipliers of every part.
     pub duals: Option<Duals>,
-    /// Lower bounds: they hold for every set of weights.
+    /// Lower bounds, which hold for every set of weights.
     pub cuts: Cuts,
     /// The multipliers that prove the best lower bound, where they are not those of the best point.
     pub prover: Option<Duals>,
-    /// What it takes to prove weights zero, while that is wanted.
+    /// The numbers that prove weights zero, while that is wanted.
     pub screen: Option<Screen>,
 }
 
@@ -62,7 +62,7 @@ impl Memory {
         self.duals = best.map(Point::duals);
     }
 
-    /// Prices times `factor`: multipliers scale with them, and A is homogeneous in (a, c), so A(a) scales by the factor and aᵀKa by its
+    /// Multiplies all costs by `factor`: multipliers scale with them, and A is homogeneous in (a, c), so A(a) scales by the factor and aᵀKa by its
     /// square. All bounds stay valid.
     pub fn rescale(&mut self, factor: f64) {
         for dual in self.duals.iter_mut().flatten() {
@@ -75,13 +75,13 @@ impl Memory {
 /// A solved weight vector.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// θ.
+    /// The weights θ.
     pub theta: Vec<f64>,
     /// The machine's answer for K_θ, part by part.
     pub solutions: Vec<Solution>,
     /// Objective: an upper bound on the optimum.
     pub primal: f64,
-    /// A(a).
+    /// A(a), the part of the lower bound that does not depend on θ.
     pub dual_sum: f64,
     /// ½ (s_m + residual_m ‖a‖²): with A(a), a cut A(a) − ⟨slope, θ⟩ that is a lower bound for the true kernels, truncated or not.
     pub slope: Vec<f64>,
@@ -100,7 +100,7 @@ impl Point {
         self.theta.iter().zip(&self.slope).map(|(t, g)| t * t * g).collect()
     }
 
-    /// Multipliers, part by part.
+    /// The multipliers of this point, part by part.
     pub fn duals(&self) -> Duals {
         self.solutions.iter().map(|s| s.a.clone()).collect()
     }

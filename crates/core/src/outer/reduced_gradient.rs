@@ -15,17 +15,30 @@ use crate::{
     linalg::{axpy, dot},
     model::Fit,
     trace::Observer,
+    tuning::tuning,
     weights::Separable,
 };
 
-/// Machines per line search at most.
-const TRIALS: usize = 6;
-/// The line search ends where the slope has fallen to this fraction.
-const FLAT: f64 = 0.1;
-/// Lower bounds kept at most.
-const MAX_CUTS: usize = 60;
-/// Machines are solved to this fraction of the open gap: slopes decide here, and they are less exact than values.
-const ACCURACY: f64 = 0.01;
+tuning! { "reduced_gradient"
+    /// Machines per line search at most.
+    most_line_search_machines: usize = 6;
+    /// The line search ends where the slope has fallen to this share of the first.
+    flat_slope_share: f64 = 0.1;
+    /// A trial of the line search lies at least this share of the bracket away from either end.
+    least_bracket_share: f64 = 0.01;
+    /// The slope at the far end of the line search counts as at least this share of the first slope.
+    least_end_slope_share: f64 = 1e-3;
+    /// Largest number of lower bounds that are kept.
+    cuts_kept: usize = 60;
+    /// Accuracy of the lower bound, as a share of the gap still open.
+    bound_gap_share: f64 = 1e-2;
+    /// Machines are solved to this share of the gap that is open: slopes decide here, and they are less exact than values.
+    machine_gap_share: f64 = 0.01;
+    /// Where the machine's inaccuracy hides the descent, that share is multiplied by this.
+    tightening_factor: f64 = 0.1;
+    /// That share never falls below this one.
+    least_machine_gap_share: f64 = 1e-9;
+}
 
 /// Minimises over the simplex `set`, starting from what `memory` holds and leaving there what it found.
 pub fn fit(
@@ -39,7 +52,7 @@ pub fn fit(
         None => set.start(problem.grams.n_terms()),
     };
     let (run, cuts) = (Run::new(problem, observer), std::mem::take(&mut memory.cuts));
-    let mut search = Search { run, set, cuts, last: None, accuracy: ACCURACY };
+    let mut search = ReducedGradient { run, set, cuts, last: None, gap_share: TUNING.machine_gap_share };
     let mut point = search.visit(start, memory.duals.take().as_deref())?;
     loop {
         search.certify(&point);
@@ -52,42 +65,44 @@ pub fn fit(
         point = search.step(point)?;
         // Where the machine's inaccuracy hides the descent, it has to shrink.
         if point.primal >= before {
-            search.accuracy = (0.1 * search.accuracy).max(1e-9);
+            search.gap_share = (TUNING.tightening_factor * search.gap_share).max(TUNING.least_machine_gap_share);
             search.last = None;
         }
     }
 }
 
-struct Search<'a> {
+/// A run of the method.
+struct ReducedGradient<'a> {
     run: Run<'a>,
     set: &'a dyn Separable,
     cuts: Cuts,
     /// Reduced gradient and direction of the last step, unless it ended on a face.
     last: Option<(Vec<f64>, Vec<f64>)>,
-    accuracy: f64,
+    /// Machines are solved to this share of the gap that is open.
+    gap_share: f64,
 }
 
-impl Search<'_> {
+impl ReducedGradient<'_> {
     fn visit(&mut self, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
-        let open = if self.run.gap().is_finite() { self.run.gap().min(0.1) } else { 1e-2 };
-        let point = self.run.visit_to(self.accuracy * open.max(self.run.problem.tol), theta, start)?;
+        let point = self.run.visit_to(self.gap_share * self.run.gap_for_machines(), theta, start)?;
         self.run.keep(&point);
         self.run.raise(point.lower_bound(self.set));
         self.cuts.push(point.dual_sum, point.slope.clone(), point.duals(), None);
         Ok(point)
     }
 
-    /// One iteration's record. Where the last dual vector alone does not prove optimality, all of them together may.
+    /// Records one iteration. Where the last dual vector alone does not prove optimality, all of them together may.
     fn certify(&mut self, point: &Point) {
         if !self.run.optimal() {
-            let mu = self.cuts.bound(self.set, &point.theta, 1e-2 * (self.run.upper() - self.run.lower)).0;
+            let mu =
+                self.cuts.bound(self.set, &point.theta, TUNING.bound_gap_share * (self.run.upper() - self.run.lower)).0;
             self.run.raise(self.cuts.aggregate(self.set, &mu).0);
-            self.cuts.trim(self.set, &mu, MAX_CUTS);
+            self.cuts.trim(self.set, &mu, TUNING.cuts_kept);
         }
         self.run.record(active(&point.theta));
     }
 
-    /// SimpleMKL, one pass of its outer loop.
+    /// Makes one pass of SimpleMKL's outer loop.
     fn step(&mut self, mut point: Point) -> Result<Point> {
         let mut direction = self.direction(&point);
         // No way down from here, or only the machine's inaccuracy hides it.
@@ -132,21 +147,23 @@ impl Search<'_> {
         direction
     }
 
-    /// J is convex and its slope along the direction is known at every machine solved: the zero of the slope by false position,
-    /// halving the weight of an end that stays (Illinois).
+    /// Finds the zero of the slope of J along the direction by false position, halving the weight of an end that stays (Illinois): J is convex,
+    /// and its slope is known at every machine solved.
     fn line_search(&mut self, point: Point, direction: &[f64], longest: f64, end_slope: f64) -> Result<Point> {
         let first = slope(&point, direction);
         let (mut low, mut low_slope) = (0.0, first);
-        let (mut high, mut high_slope) = (longest, end_slope.max(-1e-3 * first));
+        let (mut high, mut high_slope) = (longest, end_slope.max(-TUNING.least_end_slope_share * first));
         let (theta, mut best) = (point.theta.clone(), point);
-        for _ in 0..TRIALS {
-            let at = low + (high - low) * (low_slope / (low_slope - high_slope)).clamp(0.01, 0.99);
+        for _ in 0..TUNING.most_line_search_machines {
+            let share = (low_slope / (low_slope - high_slope))
+                .clamp(TUNING.least_bracket_share, 1.0 - TUNING.least_bracket_share);
+            let at = low + (high - low) * share;
             let trial = self.visit(clean(self.set, moved(&theta, at, direction)), Some(&best.duals()))?;
             let here = slope(&trial, direction);
             if trial.primal < best.primal {
                 best = trial;
             }
-            if here.abs() <= FLAT * first.abs() {
+            if here.abs() <= TUNING.flat_slope_share * first.abs() {
                 break;
             }
             if here < 0.0 {
@@ -175,7 +192,7 @@ fn reduced_gradient(point: &Point) -> Vec<f64> {
     direction
 }
 
-/// D_μ so that Σ D = 0.
+/// Sets the change D_μ of the largest weight so that Σ D = 0.
 fn balance(direction: &mut [f64], theta: &[f64]) {
     let largest = largest(theta);
     direction[largest] = 0.0;

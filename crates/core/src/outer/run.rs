@@ -1,64 +1,67 @@
 //! One visit to a weight vector: combine, solve, and the numbers an outer method needs back.
 
-use std::{cell::Cell, time::Instant};
+use std::cell::Cell;
 
 use rayon::prelude::*;
 
-use super::{Point, Problem, rounding::Slack, spread};
+use super::{Point, Problem, Recorder, rounding::Slack, spread};
 use crate::{
     Error, Result,
     gram::{GramSource, Scratch},
     linalg::{Matrix, dot},
     machine::{Combined, Solution, Stop},
     model::{Certificate, Fit, FitPart},
-    trace::{IterRecord, Observer, Status, relative_gap},
+    trace::{Observer, Status, relative_gap},
+    tuning::tuning,
 };
 
-/// Machines asked for no finer gap may work on entries in single precision.
-const ROUNDED: f64 = 1e-6;
-/// Machines need not come closer than this share of the objective of the best constant, unless the objective itself is so small that it matters.
-const NEGLIGIBLE: f64 = 1e-13;
+tuning! { "run"
+    /// Machines that are asked for this relative gap or a larger one may work on entries in single precision.
+    single_precision_gap: f64 = 1e-6;
+    /// A machine is solved to this share of the gap that is open: more accuracy would be wasted, less would hide progress.
+    machine_gap_share: f64 = 0.1;
+    /// The first visit, which knows no gap, is solved as if this one were open.
+    first_gap: f64 = 1e-2;
+    /// The absolute gap that ends a machine is at most this share of the relative one's in units of the best objective: it matters only where the
+    /// objective is tiny beside that of the best constant.
+    absolute_accuracy_share: f64 = 0.1;
+    /// A machine is solved as if at most this gap were open.
+    largest_gap: f64 = 0.1;
+}
+
+/// Machines need not come closer than this share of the objective of the best constant, unless the objective itself is so small that it matters:
+/// differences below it are rounding.
+const ROUNDED_OBJECTIVE_SHARE: f64 = 1e-13;
+/// Rounding is measured where one digit of the objective of the best constant exceeds this share of the gap allowed.
+const STEEP_TOLERANCE_SHARE: f64 = 0.1;
 
 /// The state of a run: bounds, best point, trace.
 pub struct Run<'a> {
-    /// What is solved.
+    /// The problem that is solved.
     pub problem: &'a Problem<'a>,
-    observer: &'a mut dyn Observer,
-    began: Instant,
+    recorder: Recorder<'a>,
     /// Objective of the best constant: the scale of relative quantities.
     scale: f64,
     /// Best point, by its primal value.
     pub best: Option<Point>,
-    /// Best lower bound.
+    /// The best lower bound so far.
     pub lower: f64,
-    trace: Vec<IterRecord>,
-    stopped: bool,
     /// Memory that one combined kernel leaves to the next.
     pub(super) scratch: Scratch,
-    /// What rounding may have done to the bounds of the best point, and the objective by which that point is known.
+    /// The rounding in the bounds of the best point, and the objective by which that point is known.
     slack: Cell<Option<(f64, Slack)>>,
 }
 
 impl<'a> Run<'a> {
-    /// Before the first iteration.
+    /// Starts a run that has visited no point yet.
     pub fn new(problem: &'a Problem<'a>, observer: &'a mut dyn Observer) -> Self {
         let scale = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
-        let (began, lower) = (Instant::now(), f64::NEG_INFINITY);
-        Self {
-            problem,
-            observer,
-            began,
-            scale,
-            best: None,
-            lower,
-            trace: Vec::new(),
-            stopped: false,
-            scratch: Scratch::default(),
-            slack: Cell::new(None),
-        }
+        let (recorder, lower) = (Recorder::new(observer), f64::NEG_INFINITY);
+        let (scratch, slack) = (Scratch::default(), Cell::new(None));
+        Self { problem, recorder, scale, best: None, lower, scratch, slack }
     }
 
-    /// Best upper bound.
+    /// The best upper bound so far.
     pub fn upper(&self) -> f64 {
         self.best.as_ref().map_or(f64::INFINITY, |p| p.primal)
     }
@@ -76,9 +79,9 @@ impl<'a> Run<'a> {
         relative_gap(upper, lower)
     }
 
-    /// Are prices so high that the last digits of decision values could cost more than the tolerance allows?
+    /// Are costs so high that the last digits of decision values could cost more than the tolerance allows?
     fn is_steep(&self) -> bool {
-        f64::EPSILON * self.scale > 0.1 * self.problem.tol * self.upper().abs()
+        f64::EPSILON * self.scale > STEEP_TOLERANCE_SHARE * self.problem.tol * self.upper().abs()
     }
 
     /// What rounding may have done to the bounds of the best point.
@@ -107,28 +110,27 @@ impl<'a> Run<'a> {
         rounding > self.problem.tol * upper.abs().max(lower.abs()) && upper - lower <= rounding
     }
 
-    /// Certified to the tolerance?
+    /// Is the best point certified to the tolerance?
     pub fn optimal(&self) -> bool {
         self.gap() <= self.problem.tol
     }
 
     /// Has an observer asked to stop?
     pub fn stopped(&self) -> bool {
-        self.stopped
+        self.recorder.stopped
     }
 
-    /// Iterations recorded.
+    /// Number of iterations recorded.
     pub fn iterations(&self) -> usize {
-        self.trace.len()
+        self.recorder.trace.len()
     }
 
     /// Should the outer loop end?
     pub fn over(&self) -> bool {
-        self.optimal() || self.stopped || self.iterations() >= self.problem.max_iter || self.is_spent()
+        self.optimal() || self.stopped() || self.iterations() >= self.problem.max_iter || self.is_spent()
     }
 
-    /// Solves the machine at θ, warm from `start`, accurately enough for the gap at hand: a tenth of what is still open makes progress,
-    /// and more would be wasted. The first visit knows no gap.
+    /// Solves the machine at θ, warm from `start`, accurately enough for the gap that is open.
     pub fn visit(&self, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
         self.visit_to(self.inner_accuracy(), theta, start)
     }
@@ -141,7 +143,7 @@ impl<'a> Run<'a> {
         Ok(point)
     }
 
-    /// The same with slopes of the kernels that have weight alone; the others are left 0.
+    /// Solves the machine at θ to a relative gap, with slopes of the kernels that have weight alone; the others are left 0.
     pub fn visit_active(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
         let (mut point, _) = self.solve(relative, theta, start)?;
         let active: Vec<usize> = (0..point.theta.len()).filter(|&t| point.theta[t] != 0.0).collect();
@@ -152,11 +154,16 @@ impl<'a> Run<'a> {
 
     /// The accuracy [`Run::visit`] asks for.
     pub fn inner_accuracy(&self) -> f64 {
-        let open = if self.gap().is_finite() { self.gap().min(0.1) } else { 1e-2 };
-        0.1 * open.max(self.problem.tol)
+        TUNING.machine_gap_share * self.gap_for_machines()
     }
 
-    /// The same, with K_θ and images.
+    /// The gap that is open, as far as machines should know it.
+    pub fn gap_for_machines(&self) -> f64 {
+        let open = if self.gap().is_finite() { self.gap().min(TUNING.largest_gap) } else { TUNING.first_gap };
+        open.max(self.problem.tol)
+    }
+
+    /// Solves the machine at θ like [`Run::visit_to`], and also returns K_θ and K_t a for every term.
     pub fn visit_keeping(
         &self,
         relative: f64,
@@ -170,11 +177,12 @@ impl<'a> Run<'a> {
         Ok((point, kernel))
     }
 
-    /// A point without its slope, and K_θ.
+    /// Solves for a point without its slope, and K_θ.
     fn solve(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<(Point, Combined)> {
         let rounding = 4.0 * f64::EPSILON * self.scale;
-        let needed = if self.best.is_some() { 0.1 * relative * self.upper().abs() } else { 0.0 };
-        let absolute = (NEGLIGIBLE * self.scale).min(needed.max(rounding));
+        let needed =
+            if self.best.is_some() { TUNING.absolute_accuracy_share * relative * self.upper().abs() } else { 0.0 };
+        let absolute = (ROUNDED_OBJECTIVE_SHARE * self.scale).min(needed.max(rounding));
         let stop = Stop { absolute, relative };
         let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop, &self.scratch)?;
         let primal = solutions.iter().map(|s| s.primal).sum();
@@ -267,24 +275,22 @@ impl<'a> Run<'a> {
         self.record_values(upper, lower, relative_gap(upper, lower), active);
     }
 
-    /// The same with the caller's own numbers, for methods without a duality gap.
+    /// Records an iteration with the caller's own numbers, for methods without a duality gap.
     pub fn record_values(&mut self, objective: f64, dual: f64, gap: f64, active: usize) {
-        let (iteration, seconds) = (self.trace.len() + 1, self.began.elapsed().as_secs_f64());
-        let record = IterRecord { iteration, objective, dual, gap, active, seconds };
-        self.trace.push(record);
-        self.stopped |= self.observer.on_iteration(&record).is_break();
+        self.recorder.record(objective, dual, gap, active);
+    }
+
+    /// The status of a run without a duality gap that ends, at rest or before.
+    pub fn status_at_rest(&self, at_rest: bool) -> Status {
+        self.recorder.status_at_rest(at_rest)
     }
 
     /// The best point as a fit, with what the bounds prove once rounding is counted in.
     pub fn finish(self) -> Result<Fit> {
         let (primal, dual) = self.slack().widen(self.upper(), self.lower);
         let gap = relative_gap(primal, dual);
-        let status = match (gap <= self.problem.tol, self.stopped) {
-            (true, _) => Status::Optimal,
-            (false, true) => Status::Stopped,
-            (false, false) => Status::MaxIterations,
-        };
-        let told = self.is_spent().then(|| {
+        let status = self.recorder.status((gap <= self.problem.tol).then_some(Status::Optimal));
+        let warning = self.is_spent().then(|| {
             format!(
                 "rounding alone may hide a gap of {:.0e} here, so that none of {:.0e} can be proved in double precision, whatever the number \
                  of iterations; a smaller C, or kernels brought to one scale (`normalize`), leave more to prove with",
@@ -293,7 +299,7 @@ impl<'a> Run<'a> {
             )
         });
         let mut fit = self.finish_as(primal, dual, gap, status)?;
-        fit.warnings.extend(told);
+        fit.warnings.extend(warning);
         Ok(fit)
     }
 
@@ -310,13 +316,13 @@ impl<'a> Run<'a> {
             primal: s.primal,
             lower: s.dual,
         });
-        let certificate = Certificate { primal, dual, gap, status, iterations: self.trace.len() };
-        let (trace, warnings) = (self.trace, Vec::new());
+        let certificate = Certificate { primal, dual, gap, status, iterations: self.recorder.trace.len() };
+        let (trace, warnings) = (self.recorder.trace, Vec::new());
         Ok(Fit { weights: best.theta, parts: parts.collect(), certificate, trace, warnings })
     }
 }
 
-/// The machines of all parts for the kernel Σ θ_t K_t of `grams`, which need not be the problem's own, and that kernel.
+/// Solves the machines of all parts for the kernel Σ θ_t K_t of `grams`, which need not be the problem's own, and that kernel.
 pub fn solve_at(
     p: &Problem<'_>,
     grams: &dyn GramSource,
@@ -325,8 +331,8 @@ pub fn solve_at(
     stop: Stop,
     scratch: &Scratch,
 ) -> Result<(Vec<Solution>, Combined)> {
-    let single = stop.relative >= ROUNDED && p.parts.iter().all(|part| part.rows.is_none());
-    let kernel = Combined::new(grams, theta, p.room, p.machine, single.then_some(scratch))?;
+    let single = stop.relative >= TUNING.single_precision_gap && p.parts.iter().all(|part| part.rows.is_none());
+    let kernel = Combined::new(grams, theta, p.budget, p.machine, single.then_some(scratch))?;
     let solve = |k: usize| {
         let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
         match part.rows {

@@ -5,10 +5,14 @@
 //! In: terms K_1..K_M, a task, Θ.   Out: θ, a, b and a certified gap.   Page docs/methods/lp.md.
 
 use super::{Memory, Problem, Run, active, level::clean};
-use crate::{Result, model::Fit, trace::Observer, weights::Separable};
+use crate::{Result, model::Fit, trace::Observer, tuning::tuning, weights::Separable};
 
-/// Constraints kept at most. Dropping some costs iterations, so the limit is wide.
-const MAX_CUTS: usize = 200;
+tuning! { "silp"
+    /// Largest number of constraints that are kept. Dropping some costs iterations, so the limit is wide.
+    cuts_kept: usize = 200;
+    /// Accuracy of the restricted master problem, as a share of the gap still open.
+    master_gap_share: f64 = 1e-3;
+}
 
 /// Minimises over `set`, starting from what `memory` holds and leaving there what it found.
 pub fn fit(
@@ -31,14 +35,14 @@ pub fn fit(
         run.raise(point.lower_bound(set));
         cuts.push(point.dual_sum, point.slope.clone(), point.duals(), None);
         // … the restricted master problem the bound, here with a proof whatever its accuracy.
-        let (mu, next) = cuts.bound(set, &point.theta, 1e-3 * (run.upper() - run.lower));
+        let (mu, next) = cuts.bound(set, &point.theta, TUNING.master_gap_share * (run.upper() - run.lower));
         run.raise(cuts.aggregate(set, &mu).0);
         run.record(active(&point.theta));
         if run.over() {
             memory.remember(run.best.as_ref());
             return run.finish();
         }
-        cuts.trim(set, &mu, MAX_CUTS);
+        cuts.trim(set, &mu, TUNING.cuts_kept);
         theta = clean(set, next);
         duals = Some(point.duals());
     }

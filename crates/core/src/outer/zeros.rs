@@ -12,24 +12,24 @@ use crate::{
     Result,
     model::{Certificate, Fit},
     trace::Silent,
-    weights::Separable,
+    tuning::tuning,
+    weights::{Separable, negligible_weight},
 };
 
-/// A weight below this share of the largest of its group is no selection. It is the smallest share that the papers count (Subrahmanya and
-/// Shin 2010, section 4), and far below the share of 10⁻³ that a certificate of 10⁻⁵ can tell from zero.
-const DUST: f64 = 1e-6;
-/// The accuracy of a machine solved to certify weights, as a share of the tolerance: nine tenths of it are left for the weights.
-pub const MACHINE: f64 = 0.1;
-/// Where multipliers do not tell, weights below this share of `small` count as lacking: at a gap of 10⁻³ they are known to 10⁻² or so.
-const UNTOLD: f64 = 1e-2;
+tuning! { "zeros"
+    /// The gap of a machine solved to certify weights, as a share of the tolerance: nine tenths of it are left for the weights.
+    machine_tolerance_share: f64 = 0.1;
+    /// Every multiplier counts as lacking at least this share of λ φ'(0): at a gap of 10⁻³ multipliers are known to 10⁻² or so.
+    least_lacking_share: f64 = 1e-2;
+}
 
 /// λ φ'(0) of every group: what the g of a kernel must exceed to get weight, where `half` holds g of all kernels that have some.
 pub fn thresholds(set: &dyn Separable, half: &[f64]) -> Vec<(Range<usize>, f64)> {
     let best = set.support_point(half);
     let of = |group: Range<usize>| {
         let strongest = group.clone().fold(group.start, |b, m| if best[m] > best[b] { m } else { b });
-        let price = half[strongest] / set.phi(best[strongest])[1];
-        (group, price * set.phi(f64::MIN_POSITIVE)[1])
+        let multiplier = half[strongest] / set.phi(best[strongest])[1];
+        (group, multiplier * set.phi(f64::MIN_POSITIVE)[1])
     };
     set.groups(half.len()).into_iter().map(of).collect()
 }
@@ -40,32 +40,27 @@ pub fn without_lacking(set: &dyn Separable, theta: &[f64], half: &[f64], small: 
     for (group, needed) in thresholds(set, half) {
         let largest = theta[group.clone()].iter().copied().fold(0.0, f64::max);
         for m in group {
-            let lacks = (1.0 - half[m] / needed).max(UNTOLD);
+            let lacks = (1.0 - half[m] / needed).max(TUNING.least_lacking_share);
             out[m] = if theta[m] < small * lacks * largest { 0.0 } else { theta[m] };
         }
     }
     out
 }
 
-/// The smallest weight of a group that is a selection: [`DUST`] of the largest.
-pub fn least(group: &[f64]) -> f64 {
-    DUST * group.iter().copied().fold(0.0, f64::max)
-}
-
-/// θ without the weights below [`DUST`] of the largest of their group.
-fn without_dust(set: &dyn Separable, theta: &[f64]) -> Vec<f64> {
+/// θ without the weights of every group that are too small to be a selection.
+fn without_negligible(set: &dyn Separable, theta: &[f64]) -> Vec<f64> {
     let mut out = theta.to_vec();
     for group in set.groups(theta.len()) {
-        let least = least(&theta[group.clone()]);
+        let least = negligible_weight(&theta[group.clone()]);
         out[group].iter_mut().filter(|t| **t < least).for_each(|t| *t = 0.0);
     }
     out
 }
 
-/// The fit with exact zeros for weights that are only dust, whichever solver found them: a machine is solved at the weights that are left.
+/// The fit with exact zeros for weights that are too small to be a selection, whichever solver found them: a machine is solved at the weights that are left.
 /// Where they are not certified as the fit was, it stays as it is and says so.
 pub fn settle(problem: &Problem<'_>, set: &dyn Separable, mut fit: Fit) -> Result<Fit> {
-    let mut theta = if set.selects() { without_dust(set, &fit.weights) } else { fit.weights.clone() };
+    let mut theta = if set.selects() { without_negligible(set, &fit.weights) } else { fit.weights.clone() };
     let gone = active(&fit.weights) - active(&theta);
     if gone == 0 {
         return Ok(fit);
@@ -76,7 +71,7 @@ pub fn settle(problem: &Problem<'_>, set: &dyn Separable, mut fit: Fit) -> Resul
     let mut observer = Silent;
     let mut run = Run::new(problem, &mut observer);
     run.raise(fit.certificate.dual);
-    let point = run.visit_to(MACHINE * problem.tol, theta, Some(&duals))?;
+    let point = run.visit_to(TUNING.machine_tolerance_share * problem.tol, theta, Some(&duals))?;
     run.raise(point.lower_bound(set));
     run.keep(&point);
     let gap = run.gap();
@@ -95,7 +90,7 @@ pub fn settle(problem: &Problem<'_>, set: &dyn Separable, mut fit: Fit) -> Resul
     Ok(fit)
 }
 
-/// The entries of some rows.
+/// The entries of the rows given, or all entries.
 fn gather(values: &[f64], rows: Option<&[usize]>) -> Vec<f64> {
     rows.map_or_else(|| values.to_vec(), |rows| rows.iter().map(|&i| values[i]).collect())
 }

@@ -43,8 +43,8 @@ impl<'a> Job<'a> {
     /// The optimisation problem of decision functions on kernel terms.
     pub fn problem<'b>(&'b self, parts: Vec<Part<'b>>, grams: &'b dyn GramSource) -> Problem<'b> {
         let TrainSpec { tol, max_iter, working_set, screening, .. } = *self.request;
-        let (machine, room) = (&*self.machine, self.prepared.room());
-        Problem { grams, parts, machine, room, tol, max_iter, working_set, screening }
+        let (machine, budget) = (&*self.machine, self.prepared.room());
+        Problem { grams, parts, machine, budget, tol, max_iter, working_set, screening }
     }
 
     /// Tells the observer that the machine, or the machines sharing weights, at `k` begin.

@@ -7,7 +7,7 @@ use crate::{
     kernels::{Indefinite, Normalize},
     linalg::dot,
     machine::Task,
-    outer::{NEGLIGIBLE, Slack, again, expected, times},
+    outer::{NEGLIGIBLE_ROUNDING_SHARE, Slack, again, expected, times},
     prepare::Prepared,
     request::TrainSpec,
     trace::{Status, relative_gap},
@@ -34,7 +34,7 @@ impl Prepared {
         let exact = machines.all(|((task, machine), a)| {
             let task = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
             let off = expected(&self.grams, &machine.weights, &task, a);
-            off <= NEGLIGIBLE * spec.tol * machine.certificate.primal.abs()
+            off <= NEGLIGIBLE_ROUNDING_SHARE * spec.tol * machine.certificate.primal.abs()
         });
         if exact && spec.normalize != Normalize::Center {
             return Ok(model);

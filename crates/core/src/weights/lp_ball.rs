@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::{Separable, WeightSet, root};
 use crate::{Error, Result};
 
-/// ‖θ‖_p ≤ 1.
+/// The ball ‖θ‖_p ≤ 1 in the positive orthant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LpBall {
     p: f64,

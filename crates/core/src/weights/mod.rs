@@ -16,21 +16,30 @@ pub use per_region::PerRegion;
 
 use crate::linalg::dot;
 
-/// The share of the weight by which kernels are counted beside the number of weights that are not zero: which of the very small weights are
+/// Reports count the kernels that carry this share of the weight beside those whose weight is not zero: which of the very small weights are
 /// exactly zero can depend on rounding, and so on the processor; which kernels carry nearly all of the weight does not.
-pub const MOST: f64 = 0.99;
+pub const CARRYING_SHARE: f64 = 0.99;
 
-/// How many kernels, the heaviest first, carry [`MOST`] of the weight.
+/// How many kernels, the heaviest first, carry [`CARRYING_SHARE`] of the weight.
 pub fn carrying(weights: &[f64]) -> usize {
     let mut sorted = weights.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
     let total: f64 = sorted.iter().sum();
     let (mut sum, mut count) = (0.0, 0);
-    while sum < MOST * total {
+    while sum < CARRYING_SHARE * total {
         sum += sorted[count];
         count += 1;
     }
     count
+}
+
+/// A weight below this share of the largest is no selection: the smallest share that a paper counts ([Subrahmanya2010], section 4), and far below
+/// the share of 10⁻³ that a certificate of 10⁻⁵ can tell from zero. It defines what a fit reports, so it is no tuning.
+pub(crate) const NEGLIGIBLE_WEIGHT_SHARE: f64 = 1e-6;
+
+/// The largest weight of a group that is too small to be a selection.
+pub(crate) fn negligible_weight(group: &[f64]) -> f64 {
+    NEGLIGIBLE_WEIGHT_SHARE * largest(group)
 }
 
 /// A compact convex set of non-negative weight vectors that contains a neighbourhood of 0 in the positive orthant.
@@ -52,7 +61,7 @@ pub trait WeightSet: Sync {
     /// Equal weights on the boundary.
     fn start(&self, n_terms: usize) -> Vec<f64>;
 
-    /// A gauge of the constraint: θ is in Θ iff this is at most 1.
+    /// A gauge of the constraint: θ is in Θ if and only if this is at most 1.
     fn load(&self, theta: &[f64]) -> f64;
 
     /// Scales θ ≠ 0 along its ray to the boundary. More weight never raises the objective.

@@ -13,19 +13,19 @@
 
 mod parser;
 
+use super::NEGLIGIBLE_WEIGHT_SHARE;
 use crate::{Error, Result};
 
-/// Weights below this fraction of the largest are zeros (the paper's rule).
-const ZERO: f64 = 1e-6;
-/// Kernels with r_k < ε are remnants of ε if r_k is also below this fraction of the largest: at rest, where ‖w_k‖ below 3 % of the largest says
-/// that ε is small beside what has been selected (on Sonar with kernels of unit variance 63 kernels rest at 3·10⁻⁶ of it, the next one at a
-/// tenth), and while β still moves, where a kernel may yet grow.
-const REMNANT: f64 = 1e-3;
-const MOVING_REMNANT: f64 = 1e-6;
+/// At rest, kernels with r_k < ε are remnants of ε if r_k is also below this share of the largest: ‖w_k‖ below 3 % of the largest says that ε is
+/// small beside what has been selected (on Sonar with kernels of unit variance 63 kernels rest at 3·10⁻⁶ of it, the next one at a tenth). It
+/// defines the answer, so it is no tuning.
+const REMNANT_SHARE: f64 = 1e-3;
+/// While β still moves, a kernel may yet grow, and is a remnant only below this share of the largest r.
+const MOVING_REMNANT_SHARE: f64 = 1e-6;
 
 /// One term of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Term {
+pub(super) enum SelectionTerm {
     Log,
     Gl,
     Mkl,
@@ -54,11 +54,11 @@ impl Penalty {
         let mut penalty = Self { log: 0.0, gl: 0.0, mkl: 0.0, mf: Vec::new(), eps, eta: Vec::new() };
         for (factor, term) in parser::sum(text)? {
             match term {
-                Term::Log => penalty.log += factor,
-                Term::Gl => penalty.gl += factor,
-                Term::Mkl => penalty.mkl += factor,
-                Term::Mf(p) if factor > 0.0 => penalty.mf.push((factor, p)),
-                Term::Mf(_) => {}
+                SelectionTerm::Log => penalty.log += factor,
+                SelectionTerm::Gl => penalty.gl += factor,
+                SelectionTerm::Mkl => penalty.mkl += factor,
+                SelectionTerm::Mf(p) if factor > 0.0 => penalty.mf.push((factor, p)),
+                SelectionTerm::Mf(_) => {}
             }
         }
         if penalty.steepest() == 0.0 && penalty.log == 0.0 {
@@ -67,7 +67,7 @@ impl Penalty {
         Ok(penalty)
     }
 
-    /// The same with a factor η_k > 0 for every kernel: larger ones are selected later.
+    /// This penalty with a factor η_k > 0 for every kernel: larger ones are selected later.
     pub fn with_eta(mut self, eta: Vec<f64>) -> Result<Self> {
         if let Some(k) = eta.iter().position(|e| !(e.is_finite() && *e > 0.0)) {
             return Err(Error::param("eta", "finite numbers > 0", format!("{} for kernel {}", eta[k], k + 1)));
@@ -99,7 +99,7 @@ impl Penalty {
         self.eta(k) * if self.gl > 0.0 { self.gl } else { 1.0 }
     }
 
-    /// g(r).
+    /// The value g(r) of the penalty.
     pub fn value(&self, r: &[f64]) -> f64 {
         let sum = |term: &dyn Fn(f64) -> f64| (0..r.len()).map(|k| self.eta(k) * term(r[k])).sum::<f64>();
         let norms = sum(&f64::sqrt);
@@ -134,15 +134,15 @@ impl Penalty {
     }
 
     /// [`Penalty::weights`] for the next step, `now` the weights r comes from. Where 0 is absorbing, a falling weight becomes 0 once its
-    /// kernel pays less than [`ZERO`] of what the largest does: β/max β itself, but for `mf(p)`, where ‖w‖^p ~ β^(p/(2−p)). L does not
+    /// kernel pays less than [`NEGLIGIBLE_WEIGHT_SHARE`] of what the largest does: β/max β itself, but for `mf(p)`, where ‖w‖^p ~ β^(p/(2−p)). L does not
     /// rise by it: to first order the loss grows by B_k r_k with the B_k = 1/`now` just solved with, and the penalty falls by at least as
     /// much with the larger B_k to come. A kernel that is out stays out. With `remnants`, falling remnants of ε go too, as they would in
     /// the end ([`Penalty::prune`]).
     pub(crate) fn advance(&self, r: &[f64], now: &[f64], remnants: bool) -> Vec<f64> {
         let mut next = self.weights(r);
         let q = self.steepest();
-        let smallest = if q > 0.0 { ZERO.powf(q / (2.0 - q)) * largest(&next) } else { 0.0 };
-        let remnant = if remnants { self.remnant(r, MOVING_REMNANT) } else { 0.0 };
+        let smallest = if q > 0.0 { NEGLIGIBLE_WEIGHT_SHARE.powf(q / (2.0 - q)) * largest(&next) } else { 0.0 };
+        let remnant = if remnants { self.remnant(r, MOVING_REMNANT_SHARE) } else { 0.0 };
         for ((next, &now), r) in next.iter_mut().zip(now).zip(r) {
             if now == 0.0 || ((*next <= smallest || *r < remnant) && *next <= now) {
                 *next = 0.0;
@@ -157,8 +157,8 @@ impl Penalty {
     /// where (√s_k − η)(ε + r_k) = η √r_k. That has two solutions with product of norms ε, the smaller one stable, so exactly the kernels
     /// at rest with r_k < ε are those that the logarithm meant to remove. (Alone, it gives every kernel at least ε/η and removes none.)
     pub(crate) fn prune(&self, r: &[f64], now: &[f64], at_rest: bool) -> Option<Vec<f64>> {
-        let remnant = if at_rest { self.remnant(r, REMNANT) } else { 0.0 };
-        let smallest = ZERO * largest(now);
+        let remnant = if at_rest { self.remnant(r, REMNANT_SHARE) } else { 0.0 };
+        let smallest = NEGLIGIBLE_WEIGHT_SHARE * largest(now);
         let keep = |k: usize| now[k] > smallest && r[k] >= remnant;
         let kept: Vec<f64> = (0..now.len()).map(|k| if keep(k) { now[k] } else { 0.0 }).collect();
         (kept != now).then_some(kept)
@@ -169,7 +169,7 @@ impl Penalty {
         if self.log > 0.0 && self.absorbing() { self.eps.min(share * largest(r)) } else { 0.0 }
     }
 
-    /// q with B ~ x^(−q) near x = ‖w‖ = 0.
+    /// The exponent q with B ~ x^(−q) near x = ‖w‖ = 0.
     fn steepest(&self) -> f64 {
         let start = if self.gl + self.mkl > 0.0 { 1.0 } else { 0.0 };
         self.mf.iter().fold(start, |q, (_, p)| q.max(2.0 - p))

@@ -39,7 +39,7 @@ impl<S: WeightSet> WeightSet for PerRegion<S> {
         (0..self.regions).flat_map(|_| own.iter().copied()).collect()
     }
 
-    /// The fullest region's.
+    /// The largest load of a region.
     fn load(&self, theta: &[f64]) -> f64 {
         self.blocks(theta).map(|t| self.set.load(t)).fold(0.0, f64::max)
     }

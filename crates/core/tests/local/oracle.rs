@@ -125,7 +125,7 @@ impl Small {
             grams: self.prepared.grams(),
             parts: vec![Part { task, rows: None }],
             machine: &*machine,
-            room: Budget { bytes: 1 << 30 },
+            budget: Budget { bytes: 1 << 30 },
             tol: 1e-3,
             max_iter: 500,
             working_set: true,

@@ -3,7 +3,7 @@
 //! At w = 0 the machine is the best constant, with multipliers a⁰ = −C ℓ'(y, b⁰). Let q_k = √(a⁰ᵀ K_k a⁰), proportional to C. The term
 //! `gl` holds w_k at 0 while q_k ≤ η_k, so below C* = C / max_k (q_k / η_k) nothing moves. A logarithm pulls harder: as long as decision
 //! values are small the multipliers stay a⁰ and the weights follow β_k ← 1/B_k(r), r_k = (β_k q_k)². From β = 1/K some weight grows only
-//! above a second price. For `log+gl` with η = 1 it lies where q (q − 1) = K, that is q ≈ ½ + √(K + ¼): 3 C* for six kernels, 6.8 C* for
+//! above a second value of C. For `log+gl` with η = 1 it lies where q (q − 1) = K, that is q ≈ ½ + √(K + ¼): 3 C* for six kernels, 6.8 C* for
 //! forty. Below it all weights fall to a rest near ε that means nothing.
 
 use crate::{
@@ -14,16 +14,24 @@ use crate::{
     weights::{Penalty, largest},
 };
 
-/// A grid of C starts at this multiple of C*.
-const ABOVE: f64 = 5.0;
-/// And at least at this multiple of the price above which the first step lets some weight grow: on real spectra the fit came to life between 1.05 and 1.5 times it.
-const MARGIN: f64 = 2.0;
+/// A grid of C starts at this multiple of C* at least. It defines what `C = "auto"` means, so it is no tuning.
+const START_OVER_COLLAPSE: f64 = 5.0;
+/// A grid of C starts at this multiple of the C above which the first step lets some weight grow at least: on real spectra the fit came to life
+/// between 1.05 and 1.5 times it.
+const START_OVER_ESCAPE: f64 = 2.0;
+/// A fit has collapsed when its weights are below this share of where they began, or all r_k below ε, and the loss is within this share of the
+/// best constant's.
+const COLLAPSED_SHARE: f64 = 1e-3;
+/// A weight that stays within this share of where it began has not fallen: the rest is rounding.
+const ROUNDED_WEIGHT: f64 = 1e-12;
+/// The smallest and largest C, as multiples of C*, between which the escape is sought.
+const ESCAPE_RANGE: [f64; 2] = [1e-6, 1e12];
+/// Halvings that find the escape: more than double precision can tell apart.
+const HALVINGS: usize = 60;
+/// Slopes of the loss are taken as differences over this step, in units of the largest target: about the root of the rounding error.
+const DIFFERENCE_STEP: f64 = 1e-6;
 
-/// A fit has collapsed when its weights are below this fraction of where they began, or all r_k below ε, and the loss is within this
-/// fraction of the best constant's.
-const COLLAPSED: f64 = 1e-3;
-
-/// Two marks on the axis of C, as factors on the prices of the problem at hand.
+/// Two values of C that matter, as factors on the costs of the problem at hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold {
     /// C*: the group lasso keeps w = 0 up to here. Infinite where the best constant pays no loss.
@@ -33,23 +41,23 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// From the squares q_k² of every kernel.
+    /// The threshold for the squares q_k² of every kernel.
     pub(crate) fn of(square: &[f64], penalty: &Penalty) -> Self {
         let collapse = 1.0 / (0..square.len()).map(|k| square[k].sqrt() / penalty.group_lasso(k)).fold(0.0, f64::max);
         let first = 1.0 / square.len() as f64;
         let grows = |c: f64| {
             let r: Vec<f64> = square.iter().map(|s| s * (c * first).powi(2)).collect();
-            penalty.weights(&r).iter().any(|b| *b >= first * (1.0 - 1e-12))
+            penalty.weights(&r).iter().any(|b| *b >= first * (1.0 - ROUNDED_WEIGHT))
         };
         Self { collapse, escape: if collapse.is_finite() { switch(collapse, grows) } else { collapse } }
     }
 
     /// Where a grid of C may start.
     pub fn start(&self) -> f64 {
-        (ABOVE * self.collapse).max(MARGIN * self.escape)
+        (START_OVER_COLLAPSE * self.collapse).max(START_OVER_ESCAPE * self.escape)
     }
 
-    /// `count` prices from [`Threshold::start`] on, each `ratio` times the last.
+    /// `count` values of C from [`Threshold::start`] on, each `ratio` times the last.
     pub fn grid(&self, count: usize, ratio: f64) -> Vec<f64> {
         std::iter::successors(Some(self.start()), |c| Some(ratio * c)).take(count).collect()
     }
@@ -57,13 +65,13 @@ impl Threshold {
     /// Has f shrunk to a constant? `next` are the weights to come, `norms` the r_k they come from. Small weights alone do not say so: large
     /// kernels want small weights. So the loss must also be that of the best constant.
     pub(crate) fn passed(penalty: &Penalty, next: &[f64], norms: &[f64], loss: f64, constant: f64) -> bool {
-        let small = largest(next) < COLLAPSED / next.len() as f64;
+        let small = largest(next) < COLLAPSED_SHARE / next.len() as f64;
         let at_rest = penalty.knee().is_some_and(|eps| largest(norms) < eps);
-        (small || at_rest) && loss >= (1.0 - COLLAPSED) * constant
+        (small || at_rest) && loss >= (1.0 - COLLAPSED_SHARE) * constant
     }
 
-    /// What to tell the user whose fit collapsed at `c`, where these marks are factors on `c`: an error of the linear version, the text of
-    /// a warning where a model of the best constant can be returned.
+    /// The message for a fit that collapsed at `c`, where these values are factors on `c`: an error of the linear version, the text of a warning
+    /// where a model of the best constant can be returned.
     pub(crate) fn error(self, c: f64) -> Error {
         let mark = self.times(c);
         if !mark.collapse.is_finite() {
@@ -75,14 +83,14 @@ impl Threshold {
         Error::data("SMKL", problem, remedy)
     }
 
-    /// In other units: prices `c` times as large.
+    /// These two values in other units, for costs `c` times as large.
     #[must_use]
     pub fn times(self, c: f64) -> Self {
         Self { collapse: c * self.collapse, escape: c * self.escape }
     }
 }
 
-/// The marks for the decision functions `parts` that share their weights. With unequal classes a⁰ is not unique for the hinge; the larger
+/// The threshold for the decision functions `parts` that share their weights. With unequal classes a⁰ is not unique for the hinge; the larger
 /// class shares its part evenly, and the true C* may be somewhat higher.
 pub fn collapse_threshold(grams: &dyn GramSource, parts: &[Part<'_>], penalty: &Penalty) -> Threshold {
     let terms = grams.n_terms();
@@ -97,14 +105,14 @@ pub fn collapse_threshold(grams: &dyn GramSource, parts: &[Part<'_>], penalty: &
 
 /// The least c > 0 from which `on` holds, for an `on` that stays on; 0 if it holds throughout.
 fn switch(guess: f64, on: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (1e-6 * guess, guess);
+    let (mut low, mut high) = (ESCAPE_RANGE[0] * guess, guess);
     if on(low) {
         return 0.0;
     }
-    while !on(high) && high < 1e12 * guess {
+    while !on(high) && high < ESCAPE_RANGE[1] * guess {
         (low, high) = (high, 2.0 * high);
     }
-    for _ in 0..60 {
+    for _ in 0..HALVINGS {
         let middle = 0.5 * (low + high);
         if on(middle) { high = middle } else { low = middle }
     }
@@ -114,7 +122,7 @@ fn switch(guess: f64, on: impl Fn(f64) -> bool) -> f64 {
 /// a⁰: between the one-sided slopes of the loss at the best constant, all at the same fraction, so that they sum to zero.
 pub(super) fn constant_multipliers(task: &Task<'_>) -> Vec<f64> {
     let b = task.best_bias(&vec![0.0; task.y.len()]);
-    let step = 1e-6 * task.y.iter().fold(1.0 + b.abs(), |m: f64, y| m.max(y.abs()));
+    let step = DIFFERENCE_STEP * task.y.iter().fold(1.0 + b.abs(), |m: f64, y| m.max(y.abs()));
     let slopes: Vec<(f64, f64)> = task
         .y
         .iter()

@@ -1,42 +1,54 @@
 //! Which rule must reject which negative: kernel k-means and draws for a start, then the cheapest assignment.
+//!
+//! In: a veto–consensus problem, or its rules.   Out: an owner for every negative.   Page docs/methods/vcmkl.md.
 
-use super::{Inner, Instance};
+use super::{Instance, RuleSolution};
 use crate::{
     Result,
     data::Rng,
     gram::Gram,
     linalg::Matrix,
     localize::{drawn_clusters, kernel_kmeans},
+    tuning::tuning,
 };
 
-/// k-means runs that compete for a start.
-const RUNS: usize = 10;
-/// Draws per start that is asked for, at most: with few negatives they repeat.
-const DRAWS: usize = 4;
+tuning! { "assign"
+    /// Runs of k-means that compete for a start.
+    kmeans_runs: usize = 10;
+    /// Draws for each start that is asked for, at most: with few negatives they repeat.
+    draws_per_start: usize = 4;
+}
+
+/// The distance from a rule without a cluster, larger than all squared distances between unit vectors.
+const NO_CLUSTER: f64 = 1e6;
+/// Rules with losses this close, as a share of the margin, are told apart by their decision values.
+const TIE: f64 = 1e-9;
+/// A path must be shorter by this share to count, so that rounding closes no cycle.
+const ROUNDED_LENGTH: f64 = 1e-15;
 
 /// Up to `count` different assignments. The first is the best of some kernel k-means on the negatives, in the mean of the rules' kernels;
 /// the second the same by the direction in which negatives lie from the consensus class, since one rule rejects what lies beyond one side of
 /// it. The rest are draws of k-means++ as they are, of both kinds in turn: k-means would move them to where negatives are dense, which may
 /// be just where two rules should meet (the corners of a triangle), and from there all starts are one.
 pub(super) fn starts(instance: &Instance<'_>, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
-    let near = mean_kernel(instance);
-    let mut out = vec![best_clustering(instance, &near, seed)?];
+    let similarity = mean_kernel(instance);
+    let mut out = vec![best_clustering(instance, &similarity, seed)?];
     if count == 1 {
         return Ok(out);
     }
-    let beyond = directions(instance);
+    let direction = directions(instance);
     let mut add = |owner: Vec<usize>| {
         if out.len() < count && !out.contains(&owner) {
             out.push(owner);
         }
         out.len() < count
     };
-    if !add(best_clustering(instance, &beyond, seed)?) {
+    if !add(best_clustering(instance, &direction, seed)?) {
         return Ok(out);
     }
     let mut rng = Rng::new(seed);
-    for draw in 0..DRAWS * count {
-        let labels = drawn_clusters(if draw % 2 == 0 { &near } else { &beyond }, clusters(instance), &mut rng);
+    for draw in 0..TUNING.draws_per_start * count {
+        let labels = drawn_clusters(if draw % 2 == 0 { &similarity } else { &direction }, clusters(instance), &mut rng);
         if !add(numbered(instance, labels)) {
             break;
         }
@@ -48,11 +60,11 @@ fn clusters(instance: &Instance<'_>) -> usize {
     instance.rules().min(instance.negatives.len())
 }
 
-/// The run of k-means with the lowest error; with ν, as near to it as the rules' least numbers allow.
+/// The run of k-means with the lowest error; with ν, as close to it as the rules' least numbers allow.
 fn best_clustering(instance: &Instance<'_>, kernel: &Gram, seed: u64) -> Result<Vec<usize>> {
     let clusters = clusters(instance);
     let mut best: Option<(f64, Matrix)> = None;
-    for run in 0..RUNS as u64 {
+    for run in 0..TUNING.kmeans_runs as u64 {
         let found = kernel_kmeans(kernel, clusters, 1, seed.wrapping_add(run))?;
         let distances = found.distances(kernel);
         let error = found.labels.iter().enumerate().map(|(k, &c)| distances[(k, c)]).sum();
@@ -62,7 +74,7 @@ fn best_clustering(instance: &Instance<'_>, kernel: &Gram, seed: u64) -> Result<
     }
     // A rule without a cluster costs more than any other.
     let mut cost = Matrix::zeros(instance.negatives.len(), instance.rules());
-    cost.data_mut().fill(1e6);
+    cost.data_mut().fill(NO_CLUSTER);
     if let Some((_, distances)) = best {
         (0..cost.rows()).for_each(|k| cost.row_mut(k)[..clusters].copy_from_slice(distances.row(k)));
     }
@@ -95,14 +107,14 @@ fn in_order_of_appearance(owner: &[usize]) -> Vec<usize> {
 
 /// Every negative to the rule with the smallest loss (ties: the smallest decision value, then the first rule), with at least the minimum
 /// number per rule.
-pub(crate) fn reassign(instance: &Instance<'_>, inner: &Inner) -> Vec<usize> {
+pub(crate) fn reassign(instance: &Instance<'_>, inner: &RuleSolution) -> Vec<usize> {
     let losses = instance.negative_losses(inner);
     let mut cost = Matrix::zeros(losses.rows(), losses.cols());
     for (k, &i) in instance.negatives.iter().enumerate() {
         for m in 0..instance.rules() {
             let margin = inner.rho[m] + inner.f[(i, m)];
-            let tie = 1e-9 * margin / (1.0 + margin.abs());
-            cost[(k, m)] = instance.price[i] * (losses[(k, m)] + tie);
+            let tie = TIE * margin / (1.0 + margin.abs());
+            cost[(k, m)] = instance.cost[i] * (losses[(k, m)] + tie);
         }
     }
     share_out(&cost, &instance.min_counts())
@@ -125,7 +137,7 @@ pub(super) fn share_out(cost: &Matrix, least: &[usize]) -> Vec<usize> {
             for (k, &from) in owner.iter().enumerate() {
                 for to in (0..rules).filter(|&to| to != from) {
                     let length = cost[(k, to)] - cost[(k, from)] + distance[to];
-                    if length + 1e-15 * length.abs() < distance[from] {
+                    if length + ROUNDED_LENGTH * length.abs() < distance[from] {
                         (distance[from], next[from]) = (length, Some((k, to)));
                     }
                 }

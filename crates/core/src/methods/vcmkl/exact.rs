@@ -1,25 +1,33 @@
 //! The global minimum over all hard assignments, by best-first branch and bound: for small problems, and as a check on the others.
 //!
+//! Solves  min over owners of the negatives :  P(λ).
+//! In: a veto–consensus problem, an effort.   Out: the best rules, with a proven lower bound.   Page docs/methods/vcmkl.md.
+//!
 //! A node has an owner for some negatives. P with the other rows of λ set to zero is a lower bound on all its completions, because P does
 //! not fall when λ grows. With ν the bound is −∞ until every rule owns its minimum, and little is pruned before that.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
 use super::{
-    Instance, Outcome,
+    FoundRules, Instance, RuleSolution,
     assign::identical_kernels,
-    solvers::{Effort, Watch, ccp},
+    solvers::{Effort, ccp},
 };
 use crate::{
     Result,
     linalg::Matrix,
+    outer::Recorder,
     trace::{Silent, Status, relative_gap},
 };
 
+/// The owner of a negative that is not decided yet.
 const FREE: usize = usize::MAX;
-/// Quadratic programs per allowed iteration.
-const NODES_PER_ITERATION: usize = 100;
+/// Quadratic programs per allowed iteration. It is part of what `max_iter` means, so it is no tuning.
+const PROGRAMS_PER_ITERATION: usize = 100;
+/// A node is recorded each time this many negatives are decided, so that traces stay short.
+const RECORDED_DEPTHS: usize = 4;
 
+/// A partial assignment with its lower bound.
 struct Node {
     bound: f64,
     owner: Vec<usize>,
@@ -48,8 +56,8 @@ impl Ord for Node {
 }
 
 /// Proves J's minimum, up to `effort.tol`; stops after 100 · `max_iter` quadratic programs with the gap that is left.
-pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> Result<Outcome> {
-    let mut best = ccp(instance, effort, &mut Watch::new(&mut Silent))?;
+pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>) -> Result<FoundRules> {
+    let mut best = ccp(instance, effort, &mut Recorder::new(&mut Silent))?;
     // Proofs compare P of assignments, of which J is a lower bound at the same rules.
     let (symmetric, least, count) = (identical_kernels(instance), instance.min_counts(), instance.negatives.len());
     let mut heap = BinaryHeap::new();
@@ -60,10 +68,10 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> 
     while let Some(node) = heap.pop() {
         lower = node.bound.min(best.objective);
         let proven = node.bound >= best.objective - slack(best.objective);
-        if node.assigned % 4 == 0 || proven {
-            watch.record(best.objective, lower, relative_gap(best.objective, lower), &best.inner);
+        if node.assigned.is_multiple_of(RECORDED_DEPTHS) || proven {
+            recorder.record(best.objective, lower, relative_gap(best.objective, lower), best.inner.active());
         }
-        if proven || watch.stopped || calls >= NODES_PER_ITERATION * effort.max_iter {
+        if proven || recorder.stopped || calls >= PROGRAMS_PER_ITERATION * effort.max_iter {
             heap.push(node);
             break;
         }
@@ -74,9 +82,7 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> 
             let mut owner = node.owner.clone();
             owner[node.branch] = m;
             let assigned = node.assigned + 1;
-            let lack: usize =
-                (0..instance.rules()).map(|r| least[r].saturating_sub(owner.iter().filter(|&&o| o == r).count())).sum();
-            if lack > count - assigned {
+            if lacking(&owner, &least) > count - assigned {
                 continue;
             }
             let lambda = partial(instance, &owner);
@@ -90,18 +96,14 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> 
             if assigned == count {
                 let objective = inner.primal;
                 if objective < best.objective {
-                    best = Outcome { inner, lambda, objective, ..best };
+                    best = FoundRules { inner, lambda, objective, ..best };
                 }
                 continue;
             }
             if inner.dual >= best.objective - slack(best.objective) {
                 continue;
             }
-            // Decide the negative that is worst off even at its cheapest rule.
-            let losses = instance.negative_losses(&inner);
-            let least_loss = |k: usize| losses.row(k).iter().copied().fold(f64::INFINITY, f64::min);
-            let open = (0..count).filter(|&k| owner[k] == FREE);
-            let branch = open.fold(FREE, |b, k| if b == FREE || least_loss(k) > least_loss(b) { k } else { b });
+            let branch = worst_off(instance, &inner, &owner);
             heap.push(Node { bound: inner.dual, owner, assigned, branch });
         }
     }
@@ -109,11 +111,26 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, watch: &mut Watch<'_>) -> 
     let bound = heap.peek().map_or(f64::INFINITY, |n| n.bound);
     let lower = bound.min(best.objective - slack(best.objective)).max(lower.min(best.objective));
     let proven = bound >= best.objective - slack(best.objective);
-    watch.record(best.objective, lower, relative_gap(best.objective, lower), &best.inner);
-    let status = if proven { Status::Optimal } else { watch.status(false) };
-    Ok(Outcome { lower, status, qp_calls: calls, ..best })
+    recorder.record(best.objective, lower, relative_gap(best.objective, lower), best.inner.active());
+    let status = if proven { Status::Optimal } else { recorder.status_at_rest(false) };
+    Ok(FoundRules { lower, status, qp_calls: calls, ..best })
 }
 
+/// How many negatives the rules still lack to have the least number each.
+fn lacking(owner: &[usize], least: &[usize]) -> usize {
+    let owned = |r: usize| owner.iter().filter(|&&o| o == r).count();
+    least.iter().enumerate().map(|(r, least)| least.saturating_sub(owned(r))).sum()
+}
+
+/// The open negative that is worst off even at its cheapest rule: it is decided next.
+fn worst_off(instance: &Instance<'_>, inner: &RuleSolution, owner: &[usize]) -> usize {
+    let losses = instance.negative_losses(inner);
+    let least_loss = |k: usize| losses.row(k).iter().copied().fold(f64::INFINITY, f64::min);
+    let open = (0..owner.len()).filter(|&k| owner[k] == FREE);
+    open.fold(FREE, |b, k| if b == FREE || least_loss(k) > least_loss(b) { k } else { b })
+}
+
+/// λ of a partial assignment: rows of negatives that are not decided are zero.
 fn partial(instance: &Instance<'_>, owner: &[usize]) -> Matrix {
     let mut lambda = Matrix::zeros(owner.len(), instance.rules());
     owner.iter().enumerate().filter(|(_, m)| **m != FREE).for_each(|(k, &m)| lambda[(k, m)] = 1.0);

@@ -2,46 +2,55 @@
 //!
 //! Solves  min over x :  Σ_m ½ x_mᵀ H_m x_m + c_mᵀ x_m
 //!         s.t.  x ≥ 0,  x_im ≤ u_im (negatives),  Σ_m x_im ≤ v_i (positives),  y_mᵀ x_m = 0,  and 1ᵀ x_m = ν_m where a mass is given.
-//! In: for every rule m the Gram matrix, its rows and bounds.   Out: x with all multipliers, and the complementarity gap.
+//! In: for every rule m the Gram matrix, its rows and bounds.   Out: x with all multipliers, and the complementarity gap.   Paper:
+//! [Mehrotra1992].
 //!
-//! Mehrotra's predictor and corrector; the linear system of a step is in [`system`]. Slacks of the inequalities are exact in every iterate
+//! The linear system of a step is in [`system`]. Slacks of the inequalities are exact in every iterate
 //! because the start is inside them.
 
 mod system;
 
 use rayon::prelude::*;
 
-use self::system::System;
+use self::system::RulesSystem;
 use crate::{
     Result,
     gram::{Factor, Gram, RankLimit},
-    linalg::{Matrix, axpy, dot},
+    linalg::{
+        Matrix, axpy, dot,
+        mehrotra::{self, centring},
+    },
+    tuning::tuning,
 };
 
-const MAX_STEPS: usize = 80;
-/// Share of the way to the border that a step may go.
-const INSIDE: f64 = 0.995;
-/// Ranks of all rules together, as a share of the variables, up to which factors take the place of H; and what they leave of its trace.
-const LOW: f64 = 0.3;
-const LEFT: f64 = 1e-14;
-/// An answer worse than this, or than what was asked for, is sought again without factors.
-const POOR: f64 = 1e-8;
-/// Steps in a row that may be worse than the best while that is poor, and once it is not.
-const PATIENCE: usize = 20;
-const LITTLE_PATIENCE: usize = 5;
+tuning! { "vcmkl_interior"
+    /// The method ends after this many steps with the best iterate.
+    most_steps: usize = 80;
+    /// Factors take the place of H where the ranks of all rules together are at most this share of the variables.
+    largest_rank_share: f64 = 0.3;
+    /// An answer whose merit is above this, in units of the objective, and above what was asked for, is sought again without factors.
+    poor_merit: f64 = 1e-8;
+    /// Steps in a row that may be worse than the best iterate while that is poor.
+    patience_steps_while_poor: usize = 20;
+    /// Steps in a row that may be worse than the best iterate once that is not poor.
+    patience_steps: usize = 5;
+}
+
+/// Factors leave out at most this share of the trace of H: rounding.
+const FACTOR_ROUNDING: f64 = 1e-14;
 
 /// One rule's variables: its negatives first, then its positives.
 pub(super) struct Block<'a> {
     pub kernel: &'a Gram,
-    /// Samples.
+    /// The samples of the variables.
     pub index: Vec<usize>,
     /// Upper bounds of the negatives, which come first.
     pub upper: Vec<f64>,
     /// The sum each positive belongs to.
     pub row: Vec<usize>,
-    /// c.
+    /// The linear term c of the objective.
     pub linear: Vec<f64>,
-    /// ν, where the sum of the block is prescribed.
+    /// The sum ν of the block, where it is prescribed.
     pub mass: Option<f64>,
 }
 
@@ -67,9 +76,9 @@ impl Block<'_> {
     }
 }
 
-/// A solved program.
+/// A program with its solution.
 pub(super) struct Solved {
-    /// x, rule by rule.
+    /// The variables x, rule by rule.
     pub x: Vec<Vec<f64>>,
     /// Multipliers of the sums.
     pub xi: Vec<f64>,
@@ -79,9 +88,9 @@ pub(super) struct Solved {
     pub rho: Vec<f64>,
 }
 
-/// Iterate: primal variables, slacks t of upper bounds and s of sums, multipliers.
+/// An iterate: variables x, slacks t of upper bounds and s of sums, and the multipliers z, w and ξ of all three, η of the equalities.
 #[derive(Clone)]
-struct State {
+struct RuleIterate {
     x: Vec<f64>,
     z: Vec<f64>,
     t: Vec<f64>,
@@ -91,7 +100,7 @@ struct State {
     eta: Vec<f64>,
 }
 
-/// Where everything stands in flat vectors. Variables are numbered rule after rule.
+/// The places of everything in flat vectors. Variables are numbered rule after rule.
 struct Layout {
     /// First variable of every rule, and the number of variables.
     first: Vec<usize>,
@@ -107,10 +116,10 @@ struct Program<'a> {
     blocks: &'a [Block<'a>],
     limit: &'a [f64],
     hessians: Vec<Matrix>,
-    /// (F Aᵀ) with H = F Fᵀ, and the rank of F, where that is thin.
+    /// (F Aᵀ) with H = F Fᵀ, and the rank of F, where that is low.
     factor: Option<(Matrix, usize)>,
     linear: Vec<f64>,
-    /// ±1 per variable.
+    /// The sign ±1 of every variable in the equalities.
     y: Vec<f64>,
     at: Layout,
 }
@@ -119,10 +128,10 @@ struct Program<'a> {
 /// Every block needs variables of both signs.
 pub(super) fn solve(blocks: &[Block<'_>], limit: &[f64], accuracy: f64, floor: f64) -> Result<Solved> {
     let mut program = Program::new(blocks, limit);
-    program.factor = program.thin_factor();
+    program.factor = program.low_rank_factor();
     if program.factor.is_some() {
         if let Ok((merit, state)) = iterate(&program, accuracy, floor)
-            && merit <= POOR.max(accuracy)
+            && merit <= TUNING.poor_merit.max(accuracy)
         {
             return Ok(program.solved(state));
         }
@@ -132,12 +141,12 @@ pub(super) fn solve(blocks: &[Block<'_>], limit: &[f64], accuracy: f64, floor: f
 }
 
 /// The best iterate, and how far it is from the optimum.
-fn iterate(program: &Program<'_>, accuracy: f64, floor: f64) -> Result<(f64, State)> {
+fn iterate(program: &Program<'_>, accuracy: f64, floor: f64) -> Result<(f64, RuleIterate)> {
     let mut state = program.start();
     // The best iterate: a late step may lose what rounding cannot hold.
     let mut best = (f64::INFINITY, state.clone());
     let mut worse = 0;
-    for _ in 0..MAX_STEPS {
+    for _ in 0..TUNING.most_steps {
         let residual = program.residual(&state);
         let gap = state.complementarity();
         let scale = program.objective(&state.x).abs().max(floor);
@@ -148,7 +157,8 @@ fn iterate(program: &Program<'_>, accuracy: f64, floor: f64) -> Result<(f64, Sta
         } else {
             worse += 1;
         }
-        let patience = if best.0 > POOR { PATIENCE } else { LITTLE_PATIENCE };
+        let poor = best.0 > TUNING.poor_merit;
+        let patience = if poor { TUNING.patience_steps_while_poor } else { TUNING.patience_steps };
         if merit <= accuracy || worse > patience || !merit.is_finite() {
             break;
         }
@@ -164,14 +174,14 @@ struct Residual {
 }
 
 impl Residual {
-    /// What the infeasibility is worth in units of the objective.
-    fn cost(&self, state: &State) -> f64 {
+    /// The cost of the infeasibility in units of the objective.
+    fn cost(&self, state: &RuleIterate) -> f64 {
         let dual: f64 = self.dual.iter().zip(&state.x).map(|(r, x)| (r * x).abs()).sum();
         dual + self.equality.iter().zip(&state.eta).map(|(r, e)| (r * e).abs()).sum::<f64>()
     }
 }
 
-impl State {
+impl RuleIterate {
     fn pairs(&self) -> usize {
         self.x.len() + self.t.len() + self.s.len()
     }
@@ -180,15 +190,11 @@ impl State {
         dot(&self.x, &self.z) + dot(&self.t, &self.w) + dot(&self.s, &self.xi)
     }
 
-    /// The longest step along `d` that keeps everything ≥ 0, at most 1 / INSIDE.
-    fn room(&self, d: &Self) -> f64 {
-        let longest = |v: &[f64], d: &[f64]| {
-            v.iter().zip(d).filter(|(_, d)| **d < 0.0).map(|(v, d)| -v / d).fold(1.0 / INSIDE, f64::min)
-        };
-        [(&self.x, &d.x), (&self.z, &d.z), (&self.t, &d.t), (&self.w, &d.w), (&self.s, &d.s), (&self.xi, &d.xi)]
-            .map(|(v, d)| longest(v, d))
-            .into_iter()
-            .fold(f64::INFINITY, f64::min)
+    /// The longest step along `d` that keeps everything ≥ 0, at most `longest`.
+    fn step_to_boundary(&self, longest: f64, d: &Self) -> f64 {
+        let pairs =
+            [(&self.x, &d.x), (&self.z, &d.z), (&self.t, &d.t), (&self.w, &d.w), (&self.s, &d.s), (&self.xi, &d.xi)];
+        mehrotra::step_to_boundary(longest, pairs.into_iter().flat_map(|(v, d)| v.iter().zip(d)))
     }
 
     fn plus(&self, length: f64, d: &Self) -> Self {
@@ -224,12 +230,12 @@ impl<'a> Program<'a> {
     }
 
     /// (F Aᵀ) and the rank of F, if the kernels of all rules have low ranks.
-    fn thin_factor(&self) -> Option<(Matrix, usize)> {
+    fn low_rank_factor(&self) -> Option<(Matrix, usize)> {
         let n = self.y.len();
-        let most = (LOW * n as f64) as usize;
+        let most = (TUNING.largest_rank_share * n as f64) as usize;
         let mut factors = Vec::new();
         for h in &self.hessians {
-            let limit = RankLimit { tolerance: LEFT, max_rank: most.min(h.rows()) };
+            let limit = RankLimit { tolerance: FACTOR_ROUNDING, max_rank: most.min(h.rows()) };
             let diagonal: Vec<f64> = (0..h.rows()).map(|i| h[(i, i)]).collect();
             let factor = Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(h.row(j)))?;
             factors.push(factor.rows().into_owned());
@@ -262,7 +268,7 @@ impl<'a> Program<'a> {
         entries.fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// H x.
+    /// The products H x.
     fn hessian_times(&self, x: &[f64]) -> Vec<f64> {
         (0..self.blocks.len())
             .into_par_iter()
@@ -286,7 +292,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// A x.
+    /// The equalities' left-hand sides A x.
     fn equalities(&self, x: &[f64]) -> Vec<f64> {
         let row = |&(m, mass, _): &(usize, bool, f64)| {
             self.range(m).map(|i| if mass { x[i] } else { self.y[i] * x[i] }).sum::<f64>()
@@ -294,7 +300,7 @@ impl<'a> Program<'a> {
         self.at.equalities.iter().map(row).collect()
     }
 
-    /// Sums over the samples.
+    /// The sums of x over the samples.
     fn sums(&self, x: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.limit.len()];
         self.at.summed.iter().for_each(|&(i, row)| out[row] += x[i]);
@@ -302,7 +308,7 @@ impl<'a> Program<'a> {
     }
 
     /// The middle of all bounds, with multipliers of the gradient's size.
-    fn start(&self) -> State {
+    fn start(&self) -> RuleIterate {
         let mut shares = vec![0usize; self.limit.len()];
         self.at.summed.iter().for_each(|&(_, row)| shares[row] += 1);
         let mut x = vec![0.0; self.y.len()];
@@ -314,7 +320,7 @@ impl<'a> Program<'a> {
         let mut gradient = self.hessian_times(&x);
         axpy(1.0, &self.linear, &mut gradient);
         let size = gradient.iter().fold(f64::MIN_POSITIVE, |m, g| m.max(g.abs()));
-        State {
+        RuleIterate {
             z: vec![size; x.len()],
             t: self.at.bounded.iter().zip(&upper).map(|(&i, u)| u - x[i]).collect(),
             w: vec![size; upper.len()],
@@ -325,7 +331,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn residual(&self, state: &State) -> Residual {
+    fn residual(&self, state: &RuleIterate) -> Residual {
         let mut dual = self.hessian_times(&state.x);
         axpy(1.0, &self.linear, &mut dual);
         axpy(-1.0, &state.z, &mut dual);
@@ -337,26 +343,28 @@ impl<'a> Program<'a> {
         Residual { dual, equality }
     }
 
-    /// One predictor–corrector step; `None` where no length is left.
-    fn step(&self, state: &State, residual: &Residual, gap: f64) -> Result<Option<State>> {
-        let system = System::new(self, state)?;
+    /// Makes one predictor–corrector step; `None` where no length is left.
+    fn step(&self, state: &RuleIterate, residual: &Residual, gap: f64) -> Result<Option<RuleIterate>> {
+        let system = RulesSystem::new(self, state)?;
         let mu = gap / state.pairs() as f64;
         let zeros = |v: &[f64]| vec![0.0; v.len()];
         let none = [zeros(&state.x), zeros(&state.t), zeros(&state.s)];
         let predictor = system.direction(state, residual, 0.0, &none);
-        let reach = state.plus(state.room(&predictor).min(1.0), &predictor).complementarity() / state.pairs() as f64;
+        let length = state.step_to_boundary(1.0, &predictor);
+        let reached = state.plus(length, &predictor).complementarity() / state.pairs() as f64;
         let products = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<f64>>();
         let second = [(&predictor.x, &predictor.z), (&predictor.t, &predictor.w), (&predictor.s, &predictor.xi)]
             .map(|(a, b)| products(a, b));
-        let direction = system.direction(state, residual, (reach / mu).powi(3) * mu, &second);
-        let length = (INSIDE * state.room(&direction)).min(1.0);
-        if length.is_nan() || length <= 1e-10 {
+        let direction = system.direction(state, residual, centring(mu, reached) * mu, &second);
+        let inside = mehrotra::TUNING.boundary_share;
+        let length = (inside * state.step_to_boundary(1.0 / inside, &direction)).min(1.0);
+        if length.is_nan() || length <= mehrotra::TUNING.shortest_step_length {
             return Ok(None);
         }
         Ok(Some(state.plus(length, &direction)))
     }
 
-    fn solved(&self, state: State) -> Solved {
+    fn solved(&self, state: RuleIterate) -> Solved {
         let x = (0..self.blocks.len()).map(|m| state.x[self.range(m)].to_vec()).collect();
         let (mut bias, mut rho) = (Vec::new(), Vec::new());
         for (&(_, mass, _), &eta) in self.at.equalities.iter().zip(&state.eta) {

@@ -5,21 +5,33 @@
 //! B. Everything on the right is affine in λ. The paper's formulas invert Q_m, which is singular for linear kernels; this system is
 //! factored with a small regularisation instead, which refinement removes: x_F may then be one of many, w and φ are not.
 
-use super::{Inner, Instance, Margin};
+use super::{Instance, Margin, RuleSolution};
 use crate::linalg::{Matrix, dot};
 
-/// Slack in the signs that define a region, relative to the margins or prices.
-const SLACK: f64 = 1e-6;
+/// Slack in the signs that define a region, relative to the margins or costs.
+const SIGN_SLACK: f64 = 1e-6;
+/// A region must reproduce the φ of the solution it comes from to this share.
+const REPRODUCED_SHARE: f64 = 1e-6;
+/// A φ smaller than this share of the sum of ‖w_m‖² is compared with that share instead.
+const LEAST_NORM_SHARE: f64 = 1e-3;
+/// The matrix is regularised by this share of its largest diagonal entry; refinement removes the effect.
+const REGULARISATION: f64 = 1e-9;
+/// Rounds of refinement that remove the regularisation.
+const REFINEMENT_ROUNDS: usize = 5;
+/// A system is solved where its residual is below this share of the right-hand side.
+const SOLVED_SHARE: f64 = 1e-7;
 
+/// Where a multiplier stands in a region.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Kind {
+enum Activity {
     Zero,
     Upper,
     Free,
 }
 
+/// A critical region, with the factored system that gives its solutions.
 pub(super) struct Region {
-    kind: Vec<Vec<Kind>>,
+    kind: Vec<Vec<Activity>>,
     /// (sample, rule) of the free variables.
     free: Vec<(usize, usize)>,
     /// Positives whose sum is full.
@@ -32,11 +44,11 @@ pub(super) struct Region {
 
 impl Region {
     /// The region of a solution; `None` where its active sets do not reproduce it.
-    pub fn new(instance: &Instance<'_>, lambda: &Matrix, inner: &Inner) -> Option<Self> {
-        let (n, rules) = (instance.price.len(), instance.rules());
+    pub fn new(instance: &Instance<'_>, lambda: &Matrix, inner: &RuleSolution) -> Option<Self> {
+        let (n, rules) = (instance.cost.len(), instance.rules());
         let share = shares(instance, lambda);
         let sign = signs(instance);
-        let mut kind = vec![vec![Kind::Zero; rules]; n];
+        let mut kind = vec![vec![Activity::Zero; rules]; n];
         let mut is_full = vec![false; n];
         // A multiplier against the slack it belongs to: whichever is larger, each in its own units, is the active one.
         let size = |m: usize| instance.kernels[m].row(0)[0].abs().max(f64::MIN_POSITIVE);
@@ -45,63 +57,45 @@ impl Region {
             let positive = sign[i] > 0.0;
             let sum: f64 = inner.alpha.row(i).iter().sum();
             let xi = worst(i);
-            is_full[i] = positive && (instance.price[i] - sum) * size(0) < xi;
+            is_full[i] = positive && (instance.cost[i] - sum) * size(0) < xi;
             for m in 0..rules {
                 let (a, loss) = (inner.alpha[(i, m)], inner.rho[m] - sign[i] * inner.f[(i, m)]);
-                let upper = instance.price[i] * share[(i, m)];
+                let upper = instance.cost[i] * share[(i, m)];
                 kind[i][m] = if positive {
                     // Only the worst rules of a positive that pays carry multipliers.
-                    if a * size(m) > (xi - loss).max(0.0) { Kind::Free } else { Kind::Zero }
+                    if a * size(m) > (xi - loss).max(0.0) { Activity::Free } else { Activity::Zero }
                 } else if loss > (upper - a) * size(m) {
-                    Kind::Upper
+                    Activity::Upper
                 } else if a * size(m) > -loss {
-                    Kind::Free
+                    Activity::Free
                 } else {
-                    Kind::Zero
+                    Activity::Zero
                 };
             }
         }
-        let free: Vec<(usize, usize)> =
-            (0..n).flat_map(|i| (0..rules).map(move |m| (i, m))).filter(|&(i, m)| kind[i][m] == Kind::Free).collect();
+        let free: Vec<(usize, usize)> = (0..n)
+            .flat_map(|i| (0..rules).map(move |m| (i, m)))
+            .filter(|&(i, m)| kind[i][m] == Activity::Free)
+            .collect();
         let full: Vec<usize> = (0..n).filter(|&i| is_full[i]).collect();
-        let masses = if instance.margin == Margin::Fixed { 0 } else { rules };
-        let (f, size) = (free.len(), free.len() + rules + masses + full.len());
-        let mut matrix = Matrix::zeros(size, size);
-        for (a, &(i, m)) in free.iter().enumerate() {
-            for (b, &(j, o)) in free.iter().enumerate() {
-                if m == o {
-                    matrix[(a, b)] = sign[i] * sign[j] * instance.kernels[m].row(i)[j];
-                }
-            }
-            let mut put = |row: usize, value: f64| {
-                matrix[(a, row)] = value;
-                matrix[(row, a)] = value;
-            };
-            put(f + m, sign[i]);
-            if masses > 0 {
-                put(f + rules + m, 1.0);
-            }
-            if is_full[i] {
-                put(f + rules + masses + full.partition_point(|&b| b < i), 1.0);
-            }
-        }
-        let system = Lu::regularised(&matrix, f);
+        let matrix = equations(instance, &free, &full, &sign);
+        let system = Lu::regularised(&matrix, free.len());
         let region = Self { kind, free, full, is_full, system, matrix };
         let again = region.at(instance, lambda)?;
-        let scale = inner.dual.abs().max(1e-3 * inner.norms.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
-        ((again.dual - inner.dual).abs() <= 1e-6 * scale).then_some(region)
+        let scale = inner.dual.abs().max(LEAST_NORM_SHARE * inner.norms.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
+        ((again.dual - inner.dual).abs() <= REPRODUCED_SHARE * scale).then_some(region)
     }
 
     /// The solution at λ, if λ lies in the region.
-    pub fn at(&self, instance: &Instance<'_>, lambda: &Matrix) -> Option<Inner> {
-        let (n, rules) = (instance.price.len(), instance.rules());
+    pub fn at(&self, instance: &Instance<'_>, lambda: &Matrix) -> Option<RuleSolution> {
+        let (n, rules) = (instance.cost.len(), instance.rules());
         let (share, sign) = (shares(instance, lambda), signs(instance));
         let fixed = instance.margin == Margin::Fixed;
         let masses = if fixed { 0 } else { rules };
         let mut alpha = Matrix::zeros(n, rules);
         for i in 0..n {
-            for m in (0..rules).filter(|&m| self.kind[i][m] == Kind::Upper) {
-                alpha[(i, m)] = instance.price[i] * share[(i, m)];
+            for m in (0..rules).filter(|&m| self.kind[i][m] == Activity::Upper) {
+                alpha[(i, m)] = instance.cost[i] * share[(i, m)];
             }
         }
         let at_bounds = instance.inner(alpha.clone(), vec![0.0; rules], vec![1.0; rules], lambda);
@@ -117,7 +111,7 @@ impl Region {
                 right[f + rules + m] = instance.nu(m) - column.sum::<f64>();
             }
         }
-        self.full.iter().enumerate().for_each(|(b, &i)| right[f + rules + masses + b] = instance.price[i]);
+        self.full.iter().enumerate().for_each(|(b, &i)| right[f + rules + masses + b] = instance.cost[i]);
         let x = self.system.refine(&self.matrix, &right)?;
         self.free.iter().zip(&x).for_each(|(&(i, m), x)| alpha[(i, m)] = *x);
         let bias: Vec<f64> = x[f..f + rules].to_vec();
@@ -135,30 +129,64 @@ impl Region {
     }
 
     /// Do all signs that make the solution optimal hold?
-    fn contains(&self, instance: &Instance<'_>, inner: &Inner, share: &Matrix, sign: &[f64], xi: &[f64]) -> bool {
+    fn contains(
+        &self,
+        instance: &Instance<'_>,
+        inner: &RuleSolution,
+        share: &Matrix,
+        sign: &[f64],
+        xi: &[f64],
+    ) -> bool {
         let unit = inner.rho.iter().copied().fold(0.0, f64::max).max(1e-12);
         (0..sign.len()).all(|i| {
-            let slack = SLACK * instance.price[i];
+            let slack = SIGN_SLACK * instance.cost[i];
             let sum: f64 = inner.alpha.row(i).iter().sum();
             let positive = sign[i] > 0.0;
             let in_sum =
-                !positive || (sum <= instance.price[i] + slack && (!self.is_full[i] || xi[i] >= -SLACK * unit));
+                !positive || (sum <= instance.cost[i] + slack && (!self.is_full[i] || xi[i] >= -SIGN_SLACK * unit));
             in_sum
                 && (0..inner.rho.len()).all(|m| {
                     let (a, loss) = (inner.alpha[(i, m)], inner.rho[m] - sign[i] * inner.f[(i, m)]);
                     match self.kind[i][m] {
-                        Kind::Free => a >= -slack && (positive || a <= instance.price[i] * share[(i, m)] + slack),
-                        Kind::Zero => loss <= xi[i] + SLACK * unit,
-                        Kind::Upper => loss >= -SLACK * unit,
+                        Activity::Free => a >= -slack && (positive || a <= instance.cost[i] * share[(i, m)] + slack),
+                        Activity::Zero => loss <= xi[i] + SIGN_SLACK * unit,
+                        Activity::Upper => loss >= -SIGN_SLACK * unit,
                     }
                 })
         })
     }
 }
 
+/// The matrix [[Q_FF, Aᵀ], [A, 0]] of a region's free variables and full sums.
+fn equations(instance: &Instance<'_>, free: &[(usize, usize)], full: &[usize], sign: &[f64]) -> Matrix {
+    let rules = instance.rules();
+    let masses = if instance.margin == Margin::Fixed { 0 } else { rules };
+    let (f, size) = (free.len(), free.len() + rules + masses + full.len());
+    let mut matrix = Matrix::zeros(size, size);
+    for (a, &(i, m)) in free.iter().enumerate() {
+        for (b, &(j, o)) in free.iter().enumerate() {
+            if m == o {
+                matrix[(a, b)] = sign[i] * sign[j] * instance.kernels[m].row(i)[j];
+            }
+        }
+        let mut put = |row: usize, value: f64| {
+            matrix[(a, row)] = value;
+            matrix[(row, a)] = value;
+        };
+        put(f + m, sign[i]);
+        if masses > 0 {
+            put(f + rules + m, 1.0);
+        }
+        if let Ok(row) = full.binary_search(&i) {
+            put(f + rules + masses + row, 1.0);
+        }
+    }
+    matrix
+}
+
 /// λ of every sample: zero for positives.
 fn shares(instance: &Instance<'_>, lambda: &Matrix) -> Matrix {
-    let mut out = Matrix::zeros(instance.price.len(), instance.rules());
+    let mut out = Matrix::zeros(instance.cost.len(), instance.rules());
     for (k, &i) in instance.negatives.iter().enumerate() {
         out.row_mut(i).copy_from_slice(lambda.row(k));
     }
@@ -166,7 +194,7 @@ fn shares(instance: &Instance<'_>, lambda: &Matrix) -> Matrix {
 }
 
 fn signs(instance: &Instance<'_>) -> Vec<f64> {
-    let mut sign = vec![1.0; instance.price.len()];
+    let mut sign = vec![1.0; instance.cost.len()];
     instance.negatives.iter().for_each(|&i| sign[i] = -1.0);
     sign
 }
@@ -178,11 +206,11 @@ struct Lu {
 }
 
 impl Lu {
-    /// Of [[Q + δ, Aᵀ], [A, −δ]], which is never singular.
+    /// Factors [[Q + δ, Aᵀ], [A, −δ]], which is never singular.
     fn regularised(matrix: &Matrix, first: usize) -> Self {
         let n = matrix.rows();
         let mut lu = matrix.clone();
-        let delta = 1e-9 * (0..n).fold(1e-300, |m: f64, i| m.max(matrix[(i, i)].abs()));
+        let delta = REGULARISATION * (0..n).fold(1e-300, |m: f64, i| m.max(matrix[(i, i)].abs()));
         (0..n).for_each(|i| lu[(i, i)] += if i < first { delta } else { -delta });
         let mut order: Vec<usize> = (0..n).collect();
         for k in 0..n {
@@ -224,12 +252,12 @@ impl Lu {
     /// A solution of the system without its regularisation; `None` where it has none.
     fn refine(&self, matrix: &Matrix, b: &[f64]) -> Option<Vec<f64>> {
         let mut x = self.solve(b);
-        for _ in 0..5 {
+        for _ in 0..REFINEMENT_ROUNDS {
             let rest: Vec<f64> = b.iter().enumerate().map(|(i, b)| b - dot(matrix.row(i), &x)).collect();
             self.solve(&rest).iter().zip(&mut x).for_each(|(d, x)| *x += d);
         }
         let off = b.iter().enumerate().map(|(i, b)| (b - dot(matrix.row(i), &x)).abs()).fold(0.0, f64::max);
         let size = b.iter().fold(0.0f64, |m, b| m.max(b.abs()));
-        (off <= 1e-7 * size).then_some(x)
+        (off <= SOLVED_SHARE * size).then_some(x)
     }
 }

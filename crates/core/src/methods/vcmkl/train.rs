@@ -1,7 +1,8 @@
 //! From prepared kernel terms to a model of rules.
 
 use super::{
-    Effort, Inner, Instance, Margin, Outcome, Watch, am, ccp, descend, exact, pddp, rule_count, sgd, solvers::owners_of,
+    Effort, FoundRules, Instance, Margin, RuleSolution, am, ccp, descend, exact, pddp, rule_count, sgd,
+    solvers::owners_of,
 };
 use crate::{
     Error, Model, Result,
@@ -10,7 +11,7 @@ use crate::{
     linalg::Matrix,
     methods::Method,
     model::{Certificate, Fit, FitPart, Rule, RuleSet, Rules, Share},
-    outer::Memory,
+    outer::{Memory, Recorder},
     prepare::{Job, MachineTask, Prepared},
     request::{MethodSpec, RuleCount, RuleSolver, Scheme, TrainSpec, VcmklSpec},
     trace::{IterRecord, Observer},
@@ -79,7 +80,7 @@ impl Prepared {
         rules: usize,
         negate: bool,
         observer: &mut dyn Observer,
-    ) -> Result<Machine> {
+    ) -> Result<RuleMachine> {
         let sign = if negate { -1.0 } else { 1.0 };
         let y: Vec<f64> = task.y.iter().map(|y| sign * y).collect();
         let weights: Vec<f64> = match &task.rows {
@@ -91,17 +92,17 @@ impl Prepared {
         let effort = Effort { starts: own.n_init, seed: own.seed, tol: spec.tol, max_iter: spec.max_iter };
         let mut theta = own.rule_weights(rules, self.grams.n_terms());
         let margin = nu.map_or(Margin::Fixed, Margin::Nu);
-        let mut watch = Watch::new(observer);
+        let mut recorder = Recorder::new(observer);
         let terms = Terms { prepared: self, rows: task.rows.as_deref() };
         let mut kernels = terms.combine(&theta)?;
         let mut found = {
             let instance = Instance::new(kernels.rules(), &y, price.clone(), margin.clone())?;
             match own.solver {
-                RuleSolver::Ccp => ccp(&instance, effort, &mut watch)?,
-                RuleSolver::Am => am(&instance, effort, &mut watch)?,
-                RuleSolver::Sgd => sgd(&instance, effort, &mut watch)?,
-                RuleSolver::Pddp => pddp(&instance, own.objective, effort, &mut watch)?,
-                RuleSolver::Exact => exact(&instance, effort, &mut watch)?,
+                RuleSolver::Ccp => ccp(&instance, effort, &mut recorder)?,
+                RuleSolver::Am => am(&instance, effort, &mut recorder)?,
+                RuleSolver::Sgd => sgd(&instance, effort, &mut recorder)?,
+                RuleSolver::Pddp => pddp(&instance, own.objective, effort, &mut recorder)?,
+                RuleSolver::Exact => exact(&instance, effort, &mut recorder)?,
             }
         };
         if let Some(p) = own.p {
@@ -111,13 +112,14 @@ impl Prepared {
                     (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
                 let combined = terms.combine(&next)?;
                 let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
-                let better = descend(&instance, owners_of(&found.lambda), effort, Some(found.objective), &mut watch)?;
+                let better =
+                    descend(&instance, owners_of(&found.lambda), effort, Some(found.objective), &mut recorder)?;
                 let gain = found.objective - better.objective;
-                if gain <= 0.1 * effort.tol * found.objective.abs() || watch.stopped {
+                if gain <= 0.1 * effort.tol * found.objective.abs() || recorder.stopped {
                     break;
                 }
                 let calls = found.qp_calls + better.qp_calls;
-                (theta, kernels, found) = (next, combined, Outcome { qp_calls: calls, ..better });
+                (theta, kernels, found) = (next, combined, FoundRules { qp_calls: calls, ..better });
             }
         }
         let instance = Instance::new(kernels.rules(), &y, price, margin)?;
@@ -132,12 +134,12 @@ impl Prepared {
             dual: found.lower,
             gap: if found.lower.is_nan() { f64::NAN } else { gap },
             status: found.status,
-            iterations: watch.trace.len(),
+            iterations: recorder.trace.len(),
         };
-        let fits = terms.fits(&instance, &inner, &theta, certificate, watch.trace);
+        let fits = terms.fits(&instance, &inner, &theta, certificate, recorder.trace);
         let (rules, positive) = facts(&instance, &inner, &found.lambda);
         let warnings = (0..instance.rules()).filter_map(|m| flat_rule(&instance, &inner, m)).collect();
-        Ok(Machine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
+        Ok(RuleMachine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
     }
 }
 
@@ -150,7 +152,8 @@ fn lowest(rules: &[Fit], negate: bool) -> Vec<f64> {
     g.into_iter().map(|g| sign * g).collect()
 }
 
-struct Machine {
+/// The rules of one machine, fitted.
+struct RuleMachine {
     fits: Vec<Fit>,
     warnings: Vec<String>,
     rules: Vec<Rule>,
@@ -234,7 +237,7 @@ impl Terms<'_> {
     }
 
     /// Signed multipliers of rule m over all rows.
-    fn dual(&self, y: &[f64], inner: &Inner, m: usize) -> Vec<f64> {
+    fn dual(&self, y: &[f64], inner: &RuleSolution, m: usize) -> Vec<f64> {
         let own: Vec<f64> = y.iter().enumerate().map(|(i, y)| y * inner.alpha[(i, m)]).collect();
         match self.rows {
             None => own,
@@ -247,7 +250,7 @@ impl Terms<'_> {
     }
 
     /// The best weights of rule m for its functions as they are.
-    fn respond(&self, set: LpBall, theta: &[f64], y: &[f64], inner: &Inner, m: usize) -> Vec<f64> {
+    fn respond(&self, set: LpBall, theta: &[f64], y: &[f64], inner: &RuleSolution, m: usize) -> Vec<f64> {
         let squares = self.prepared.grams.quad_forms(&self.dual(y, inner, m));
         let norms: Vec<f64> = theta.iter().zip(squares).map(|(t, s)| t * t * s).collect();
         if norms.iter().all(|n| *n <= 0.0) { theta.to_vec() } else { set.best_response(&norms) }
@@ -256,12 +259,12 @@ impl Terms<'_> {
     fn fits(
         &self,
         instance: &Instance<'_>,
-        inner: &Inner,
+        inner: &RuleSolution,
         theta: &[Vec<f64>],
         certificate: Certificate,
         trace: Vec<IterRecord>,
     ) -> Vec<Fit> {
-        let mut y = vec![1.0; instance.price.len()];
+        let mut y = vec![1.0; instance.cost.len()];
         instance.negatives.iter().for_each(|&i| y[i] = -1.0);
         let mut trace = Some(trace);
         (0..instance.rules())
@@ -284,17 +287,17 @@ impl Terms<'_> {
 }
 
 /// The rules without multipliers that are zero up to rounding.
-fn cleaned(instance: &Instance<'_>, found: &Outcome) -> Inner {
+fn cleaned(instance: &Instance<'_>, found: &FoundRules) -> RuleSolution {
     let mut alpha = found.inner.alpha.clone();
     for i in 0..alpha.rows() {
-        let zero = ZERO * instance.price[i];
+        let zero = ZERO * instance.cost[i];
         alpha.row_mut(i).iter_mut().filter(|a| a.abs() < zero).for_each(|a| *a = 0.0);
     }
     instance.inner(alpha, found.inner.bias.clone(), found.inner.rho.clone(), &found.lambda)
 }
 
 /// With ν, a rule whose reduced hulls meet is a constant: no margin can be had.
-fn flat_rule(instance: &Instance<'_>, inner: &Inner, m: usize) -> Option<String> {
+fn flat_rule(instance: &Instance<'_>, inner: &RuleSolution, m: usize) -> Option<String> {
     let k = instance.kernels[m];
     let mean = (0..k.n()).map(|i| k.row(i)[i]).sum::<f64>() / k.n() as f64;
     let flat = instance.margin != Margin::Fixed && inner.norms[m] < 1e-8 * instance.nu(m).powi(2) * mean;
@@ -309,23 +312,23 @@ fn flat_rule(instance: &Instance<'_>, inner: &Inner, m: usize) -> Option<String>
 }
 
 /// Margins, and the shares that Proposition 2 bounds.
-fn facts(instance: &Instance<'_>, inner: &Inner, lambda: &Matrix) -> (Vec<Rule>, Share) {
-    let total = |rows: &[usize]| rows.iter().map(|&i| instance.price[i]).sum::<f64>();
+fn facts(instance: &Instance<'_>, inner: &RuleSolution, lambda: &Matrix) -> (Vec<Rule>, Share) {
+    let total = |rows: &[usize]| rows.iter().map(|&i| instance.cost[i]).sum::<f64>();
     let (all_positive, all_negative) = (total(&instance.positives), total(&instance.negatives));
     // `mass` of each row is its multiplier against its price.
     let share = |rows: &[usize], all: f64, mass: &dyn Fn(usize) -> f64| {
         let of = |pick: &dyn Fn(f64) -> bool| {
-            rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.price[i]).fold(0.0, |sum, c| sum + c) / all
+            rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.cost[i]).fold(0.0, |sum, c| sum + c) / all
         };
-        let nu = rows.iter().map(|&i| mass(i) * instance.price[i]).sum::<f64>() / all;
+        let nu = rows.iter().map(|&i| mass(i) * instance.cost[i]).sum::<f64>() / all;
         Share { bounded: of(&|a| a >= FULL), nu, support: of(&|a| a > ZERO) }
     };
     let rule = |m: usize| Rule {
         margin: inner.rho[m],
-        owned: instance.negatives.iter().enumerate().map(|(k, &i)| lambda[(k, m)] * instance.price[i]).sum::<f64>()
+        owned: instance.negatives.iter().enumerate().map(|(k, &i)| lambda[(k, m)] * instance.cost[i]).sum::<f64>()
             / all_negative,
-        negative: share(&instance.negatives, all_negative, &|i| inner.alpha[(i, m)] / instance.price[i]),
+        negative: share(&instance.negatives, all_negative, &|i| inner.alpha[(i, m)] / instance.cost[i]),
     };
-    let sum = |i: usize| inner.alpha.row(i).iter().sum::<f64>() / instance.price[i];
+    let sum = |i: usize| inner.alpha.row(i).iter().sum::<f64>() / instance.cost[i];
     ((0..instance.rules()).map(rule).collect(), share(&instance.positives, all_positive, &sum))
 }

@@ -12,13 +12,13 @@ use crate::{
 
 /// η as a function of parameters.
 pub trait Gate: Sync {
-    /// Number of parameters.
+    /// The number of parameters.
     fn size(&self) -> usize;
 
     /// Parameters with their image under the gate's metric.
     fn element(&self, parameters: Vec<f64>) -> Element;
 
-    /// η, samples × kernels.
+    /// The gates η, samples × kernels.
     fn gates(&self, at: &Element) -> Matrix;
 
     /// The gradient of V in the gate's metric from ∂V/∂η; its image is the plain gradient.
@@ -37,14 +37,15 @@ pub trait Gate: Sync {
     /// The largest change of an argument that a change of parameters makes.
     fn largest_argument(&self, change: &Element) -> f64;
 
-    /// What is reported: weights of the kernels, group after group.
+    /// The weights of the kernels that a fit reports, group after group.
     fn weights(&self, gates: &Matrix, parameters: &[f64]) -> Vec<f64>;
 
     /// Parameters that give the same weights, but exactly zero where `shut` says so, in the order of [`Gate::weights`].
     fn with_shut(&self, parameters: &[f64], shut: &[bool]) -> Vec<f64>;
 }
 
-/// The argument of a gate that is shut: far below those of all others, so that its exponential is exactly zero on new rows as well.
+/// The argument of a gate that is shut: far below those of all others, so that its exponential is exactly zero on new rows as well. Model files
+/// hold it.
 const SHUT: f64 = -1e9;
 
 /// η_m(x) from z_m(x) = Σ_i R_im k₀(x_i, x) + v_m. Parameters are R (samples × kernels, row after row), then v.
@@ -52,16 +53,16 @@ const SHUT: f64 = -1e9;
 /// The metric is that of the functions, tr RᵀK₀R + ‖v‖²: the gradient of V is then G with the column sums of G, where G_im = ∂V/∂z_m(x_i)
 /// (Lei et al. 2016, supplement D), and the plain one K₀G. With the linear kernel this is the gate that is linear in the features.
 pub struct KernelGate<'a> {
-    /// K₀.
+    /// The gate's own kernel K₀.
     pub kernel: &'a Gram,
-    /// M.
+    /// Number of kernels M.
     pub kernels: usize,
-    /// Form.
+    /// How arguments become gates.
     pub form: GateName,
 }
 
 impl KernelGate<'_> {
-    /// z, samples × kernels.
+    /// The arguments z, samples × kernels.
     fn arguments(&self, at: &Element) -> Vec<f64> {
         let (values, offsets) = at.image.split_at(self.kernel.n() * self.kernels);
         values.chunks(self.kernels).flat_map(|row| row.iter().zip(offsets).map(|(v, o)| v + o)).collect()
@@ -119,7 +120,7 @@ impl Gate for KernelGate<'_> {
         self.arguments(change).iter().fold(0.0, |m, z| m.max(z.abs()))
     }
 
-    /// The mean over the samples.
+    /// The means of the gates over the samples.
     fn weights(&self, gates: &Matrix, _: &[f64]) -> Vec<f64> {
         (0..self.kernels).map(|m| gates.column(m).iter().sum::<f64>() / gates.rows() as f64).collect()
     }
@@ -142,16 +143,16 @@ impl Gate for KernelGate<'_> {
 /// the targets of the group move faster; v = 0 leaves that out. Steps are also scaled by 1/β^p, which makes them multiplicative steps of the
 /// weights: ∂V/∂z_m is of the size of β_m^p, and without it a weight that became small would stay so.
 pub struct GroupGate<'a> {
-    /// Group of every sample.
+    /// The group of every sample.
     pub labels: &'a [usize],
     /// Norm of every group's weights.
     pub p: f64,
-    /// v, groups × kernels.
+    /// The alignments v, groups × kernels.
     pub alignments: &'a Matrix,
 }
 
 impl GroupGate<'_> {
-    /// β, groups × kernels.
+    /// The weights β, groups × kernels.
     pub fn betas(&self, z: &[f64]) -> Matrix {
         let (groups, kernels) = (self.alignments.rows(), self.alignments.cols());
         let mut out = Matrix::zeros(groups, kernels);
@@ -165,7 +166,7 @@ impl GroupGate<'_> {
         out
     }
 
-    /// ∂V/∂z over β^p.
+    /// The slopes ∂V/∂z, each divided by its β^p.
     fn relative_slopes(&self, at: &[f64], gradient: &[f64]) -> Vec<f64> {
         let beta = self.betas(at);
         gradient.iter().zip(beta.data()).map(|(g, b)| g / b.powf(self.p).max(f64::MIN_POSITIVE)).collect()

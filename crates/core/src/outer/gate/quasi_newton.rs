@@ -1,16 +1,24 @@
 //! Limited-memory BFGS in a space whose inner product is not the plain one.
 
-use crate::linalg::{axpy, dot};
+use crate::{
+    linalg::{axpy, dot},
+    tuning::tuning,
+};
 
-/// Steps remembered.
-const MEMORY: usize = 40;
+tuning! { "quasi_newton"
+    /// Steps that the approximation of the Hessian remembers: each costs two vectors and two inner products a step.
+    steps_remembered: usize = 40;
+}
+
+/// A pair of step and change counts only where the cosine between them exceeds this: below it the curvature is rounding.
+const LEAST_COSINE: f64 = 1e-10;
 
 /// A vector with its image under the metric: ⟨x, y⟩ = x.coef · y.image. For functions of a kernel's space, coefficients and values.
 #[derive(Debug, Clone)]
 pub struct Element {
-    /// Coordinates.
+    /// The coordinates of the vector.
     pub coef: Vec<f64>,
-    /// Their image.
+    /// The image of the coordinates under the metric.
     pub image: Vec<f64>,
 }
 
@@ -24,12 +32,12 @@ impl Element {
     }
 }
 
-/// ⟨x, y⟩.
+/// The inner product ⟨x, y⟩ in the metric.
 pub fn inner(x: &Element, y: &Element) -> f64 {
     dot(&x.coef, &y.image)
 }
 
-/// x + w y.
+/// The vector x + w y.
 pub fn add(x: &Element, w: f64, y: &Element) -> Element {
     let mut out = x.clone();
     axpy(w, &y.coef, &mut out.coef);
@@ -37,7 +45,7 @@ pub fn add(x: &Element, w: f64, y: &Element) -> Element {
     out
 }
 
-/// The last steps with the changes of the gradient they made.
+/// The last steps, with the changes of the gradient that they made.
 #[derive(Debug, Default)]
 pub struct History {
     pairs: Vec<(Element, Element)>,
@@ -55,8 +63,8 @@ impl History {
     /// Keeps a pair along which the function bends upwards: only those describe a minimum.
     pub fn push(&mut self, step: Element, change: Element) {
         let bend = inner(&step, &change);
-        if bend > 1e-10 * (inner(&step, &step) * inner(&change, &change)).sqrt() {
-            if self.pairs.len() == MEMORY {
+        if bend > LEAST_COSINE * (inner(&step, &step) * inner(&change, &change)).sqrt() {
+            if self.pairs.len() == TUNING.steps_remembered {
                 self.pairs.remove(0);
             }
             self.pairs.push((step, change));

@@ -1,4 +1,4 @@
-//! As few kernels as make the same decision values.
+//! Reduces weights to as few kernels as make the same decision values.
 //!
 //! In: θ ≥ 0 and a column of values for every term.   Out: θ' ≥ 0 with Σ θ'_m v_m = Σ θ_m v_m, and no more of its entries positive than a
 //! column has values (Carathéodory). Terms come one by one, the strongest first, into a basis of columns; the weight of one that
@@ -6,10 +6,12 @@
 
 use crate::linalg::{Matrix, axpy, dot};
 
-/// A column that differs by less than this from what the others span, in units of its largest value, depends on them.
-const TINY: f64 = 1e-6;
+/// A column that differs by less than this from what the others span, in units of its largest value, depends on them. It guards a division, and
+/// decides nothing else: dependent columns differ by rounding alone, some 10⁻¹³.
+const DEPENDENT: f64 = 1e-6;
 
-pub(super) fn fewer(theta: &mut [f64], column: &dyn Fn(usize) -> Vec<f64>) {
+/// Moves weight between terms until those that have some have independent columns.
+pub(super) fn reduce_support(theta: &mut [f64], column: &dyn Fn(usize) -> Vec<f64>) {
     let mut order: Vec<usize> = (0..theta.len()).filter(|&m| theta[m] > 0.0).collect();
     order.sort_by(|&i, &j| theta[j].total_cmp(&theta[i]).then(i.cmp(&j)));
     let rows = order.first().map_or(0, |&m| column(m).len());
@@ -21,7 +23,7 @@ pub(super) fn fewer(theta: &mut [f64], column: &dyn Fn(usize) -> Vec<f64>) {
         let values = column(j);
         let size = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let shares: Vec<f64> = (0..rows).map(|i| dot(inverse.row(i), &values)).collect();
-        let free = (0..rows).filter(|&i| held[i].is_none() && shares[i].abs() > TINY * size);
+        let free = (0..rows).filter(|&i| held[i].is_none() && shares[i].abs() > DEPENDENT * size);
         let place = free.max_by(|&i, &k| shares[i].abs().total_cmp(&shares[k].abs()));
         let Some(i) = place.or_else(|| hand_over(theta, j, &held, &shares)) else { continue };
         held[i] = Some(j);
@@ -34,12 +36,12 @@ pub(super) fn fewer(theta: &mut [f64], column: &dyn Fn(usize) -> Vec<f64>) {
     }
 }
 
-/// Moves weight from term j to those whose columns, so many times each, add up to its own; the place of the one that runs out first, if
-/// that is not j.
+/// Moves weight from term j to those whose columns, times `shares`, add up to its own; returns the place of the one whose weight is used up
+/// first, if that is not j.
 fn hand_over(theta: &mut [f64], j: usize, held: &[Option<usize>], shares: &[f64]) -> Option<usize> {
     let others = || held.iter().zip(shares).enumerate().filter_map(|(i, (m, s))| m.map(|m| (i, m, *s)));
     let (mut moved, mut place) = (theta[j], None);
-    for (i, m, share) in others().filter(|(.., share)| *share < -TINY) {
+    for (i, m, share) in others().filter(|(.., share)| *share < -DEPENDENT) {
         if theta[m] < -share * moved {
             (moved, place) = (theta[m] / -share, Some(i));
         }
@@ -75,7 +77,7 @@ mod tests {
             let before: Vec<f64> =
                 (0..terms).map(|m| if m % 7 == 3 { 0.0 } else { rng.uniform() / terms as f64 }).collect();
             let mut theta = before.clone();
-            fewer(&mut theta, &|m| columns.row(m).to_vec());
+            reduce_support(&mut theta, &|m| columns.row(m).to_vec());
             let told = format!("{rows} rows, {terms} terms, {copies} copies");
             let (ours, theirs) = (columns.transposed_times(&theta), columns.transposed_times(&before));
             assert!(ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-9), "{told}");

@@ -2,40 +2,43 @@
 
 use rayon::prelude::*;
 
-use super::{ROUNDED, combined, thin};
+use super::{TUNING, combined, few_factors};
 use crate::{
     gram::{Gram, GramSource, Images, LowRankSum},
     linalg::Matrix,
 };
 
 /// K_θ or something close.
-pub(super) enum Kernel {
-    /// In few columns, to single precision if `rounded`.
-    Thin { thin: LowRankSum, rounded: bool },
-    /// Every entry.
-    Whole(Gram),
+pub(super) enum StepKernel {
+    /// A truncated factor, to be kept in single precision if `single`.
+    Factor { factor: LowRankSum, single: bool },
+    /// A matrix of all entries.
+    Matrix(Gram),
 }
 
-impl Kernel {
-    /// With a share of the trace left out.
+impl StepKernel {
+    /// K_θ without this share of its trace.
     pub(super) fn of(grams: &dyn GramSource, theta: &[f64], share: f64) -> Self {
-        match thin(grams) {
-            Some(factors) => Self::Thin { thin: combined(&factors, theta).truncated(share), rounded: share > ROUNDED },
-            None => Self::Whole(grams.combine_truncated(theta, share)),
+        match few_factors(grams) {
+            Some(factors) => Self::Factor {
+                factor: combined(&factors, theta).truncated(share),
+                single: share > TUNING.single_precision_trace_share,
+            },
+            None => Self::Matrix(grams.combine_truncated(theta, share)),
         }
     }
 }
 
-/// V.
-pub(super) enum Values<'a> {
-    /// A column per term.
+/// V = [K_1 a … K_M a].
+pub(super) enum TermImages<'a> {
+    /// A matrix with a column per term.
     Exact(Matrix),
-    /// In the coordinates of the terms, and a row per term to single precision, for the steps.
+    /// V in the coordinates of the terms, and for the steps a row per term in single precision.
     Single { exact: Images<'a>, rows: Vec<f32> },
 }
 
-impl Values<'_> {
-    /// Of one term.
+impl TermImages<'_> {
+    /// K_m a of one term, for steps.
     pub(super) fn column(&self, m: usize) -> Vec<f64> {
         match self {
             Self::Exact(v) => v.column(m),
@@ -46,7 +49,7 @@ impl Values<'_> {
         }
     }
 
-    /// V x, exactly.
+    /// V x in double precision: decision values.
     pub(super) fn decision(&self, x: &[f64]) -> Vec<f64> {
         match self {
             Self::Exact(v) => v.times(x),
@@ -54,7 +57,7 @@ impl Values<'_> {
         }
     }
 
-    /// V x.
+    /// V x for steps.
     pub(super) fn times(&self, x: &[f64]) -> Vec<f64> {
         match self {
             Self::Exact(v) => v.times(x),
@@ -69,7 +72,7 @@ impl Values<'_> {
         }
     }
 
-    /// Vᵀ v.
+    /// Vᵀ v for steps.
     pub(super) fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
         match self {
             Self::Exact(values) => values.transposed_times(v),

@@ -35,12 +35,12 @@ impl Cuts {
         self.images.push(images);
     }
 
-    /// M.
+    /// The number M of kernels.
     pub fn n_terms(&self) -> usize {
         self.slopes.first().map_or(0, Vec::len)
     }
 
-    /// The same bounds where only the kernels `index` may have weight.
+    /// These bounds where only the kernels `index` may have weight.
     #[must_use]
     pub fn restrict(&self, index: &[usize]) -> Self {
         let pick = |slope: &Vec<f64>| index.iter().map(|&t| slope[t]).collect();
@@ -69,7 +69,7 @@ impl Cuts {
         out
     }
 
-    /// After all prices were multiplied by `factor`: values scale with it, slopes with its square.
+    /// Rescales the bounds after all costs were multiplied by `factor`: values scale with it, slopes with its square.
     pub fn rescale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|v| *v *= factor);
         self.slopes.iter_mut().flatten().for_each(|s| *s *= factor * factor);
@@ -88,8 +88,8 @@ impl Cuts {
     }
 
     /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it, and the θ where the highest cut is lowest.
-    pub fn bound(&self, set: &dyn Separable, near: &[f64], accuracy: f64) -> (Vec<f64>, Vec<f64>) {
-        let (mut mu, theta) = InteriorPoint::new(self, set, near, None, None, accuracy).run();
+    pub fn bound(&self, set: &dyn Separable, start: &[f64], accuracy: f64) -> (Vec<f64>, Vec<f64>) {
+        let (mut mu, theta) = InteriorPoint::new(self, set, start, None, None, accuracy).run();
         let total: f64 = mu.iter().sum();
         if !total.is_finite() || total <= 0.0 {
             return (vec![1.0 / mu.len() as f64; mu.len()], theta);

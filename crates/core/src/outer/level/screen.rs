@@ -1,6 +1,6 @@
 //! Gap-safe screening: kernels that are proved to have no weight at the optimum are left out for good.
 //!
-//! Solves what the methods for sparse sets solve, on fewer and fewer kernels.
+//! Solves  min over θ in Θ  as the solvers for sparse sets do, on fewer and fewer kernels.
 //! In: terms K_1..K_M, a task with a smooth loss, a separable Θ with φ'(0) > 0, a method.   Out: its fit, with a gap certified for all M.
 //!
 //! Proof. Let D(a) = A(a) − max over θ in Θ of ⟨g(a), θ⟩, g_m = ½ aᵀK_m a. The maximum is convex in a, so D is as strongly concave as A:
@@ -27,10 +27,13 @@ use crate::{
     weights::Separable,
 };
 
-/// A method that asks [`Screen::passed`] after each iteration.
-pub type Method = fn(&Problem<'_>, &dyn Separable, &mut Memory, &mut dyn Observer) -> Result<Fit>;
+/// Bounds are widened by this share of themselves, which covers their rounding.
+const ROUNDING_MARGIN: f64 = 1e-12;
 
-/// What a method needs to know to prove weights zero, and what it has proved.
+/// A solver that asks [`Screen::passed`] after each iteration.
+pub type Screened = fn(&Problem<'_>, &dyn Separable, &mut Memory, &mut dyn Observer) -> Result<Fit>;
+
+/// The numbers that prove weights zero, and what they have proved.
 #[derive(Debug, Clone)]
 pub struct Screen {
     /// κ / max c.
@@ -56,7 +59,7 @@ impl Screen {
             let n = grams.n_samples();
             let means = grams.quad_forms(&vec![1.0; n]);
             // A truncated term's sum is at least the stored one: the trace stays a bound.
-            eigenvalues.iter_mut().zip(means).for_each(|(e, s)| *e = (*e - s / n as f64).max(1e-12 * *e));
+            eigenvalues.iter_mut().zip(means).for_each(|(e, s)| *e = (*e - s / n as f64).max(ROUNDING_MARGIN * *e));
         }
         Some(Self { modulus, eigenvalues, kept: None })
     }
@@ -69,7 +72,7 @@ impl Screen {
         set: &dyn Separable,
         (value, slope, duals): (f64, &[f64], &[Vec<f64>]),
     ) -> bool {
-        let open = run.upper() - (value - set.support(slope)) + 1e-12 * run.upper().abs();
+        let open = run.upper() - (value - set.support(slope)) + ROUNDING_MARGIN * run.upper().abs();
         let radius = (2.0 * open / self.modulus).sqrt();
         if !radius.is_finite() {
             return false;
@@ -120,7 +123,7 @@ pub fn fit(
     set: &dyn Separable,
     memory: &mut Memory,
     observer: &mut dyn Observer,
-    method: Method,
+    method: Screened,
 ) -> Result<Fit> {
     memory.screen = Screen::new(problem);
     if memory.screen.is_none() {

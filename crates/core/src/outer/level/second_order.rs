@@ -13,20 +13,24 @@ use super::{
 use crate::{
     linalg::{Matrix, dot},
     machine::{Combined, curvature},
+    tuning::tuning,
     weights::Separable,
 };
 
-/// Kernels in the model at most: a step costs the cube of their number.
-const MAX_TERMS: usize = 150;
-/// Multipliers that move at most.
-const MAX_MOVING: usize = 1500;
-/// A kernel without weight joins when its slope is above this share of what would dual_response it some.
-const NEARLY: f64 = 0.95;
-/// A little of the Hessian's mean diagonal, where it is singular.
-const RIDGE: f64 = 1e-9;
+tuning! { "second_order"
+    /// A step is tried for at most this many kernels, because it costs the cube of their number.
+    most_terms: usize = 150;
+    /// A step is tried where at most this many multipliers move, because it costs the cube of their number.
+    most_moving_multipliers: usize = 1500;
+    /// A kernel without weight joins the model when its slope is above this share of what would give it some.
+    joining_slope_share: f64 = 0.95;
+}
 
-/// J around a point.
-pub struct Model {
+/// The diagonal of the Hessian is raised by this share of its mean, so that alike kernels do not leave it singular.
+const HESSIAN_GUARD: f64 = 1e-9;
+
+/// A quadratic model of J around a point.
+pub struct QuadraticModel {
     /// Kernels that may have weight.
     terms: Vec<usize>,
     centre: Vec<f64>,
@@ -34,13 +38,13 @@ pub struct Model {
     hessian: Matrix,
 }
 
-impl Model {
-    /// At `point`, solved with `kernel`; `None` where that is too dear or the Hessian cannot be had.
+impl QuadraticModel {
+    /// The model at `point`, solved with `kernel`; `None` where it would cost too much or the Hessian cannot be computed.
     pub fn new(run: &Run<'_>, set: &dyn Separable, point: &Point, kernel: &Combined) -> Option<Self> {
         let grams = run.problem.grams;
         let n = grams.n_samples();
         let terms = candidates(set, point);
-        if terms.len() < 2 || terms.len() > MAX_TERMS || set.groups(point.theta.len()).len() > 1 {
+        if terms.len() < 2 || terms.len() > TUNING.most_terms || set.groups(point.theta.len()).len() > 1 {
             return None;
         }
         let mut hessian = Matrix::zeros(terms.len(), terms.len());
@@ -61,17 +65,18 @@ impl Model {
             }
             let selected = part.rows.map(|rows| kernel.select(rows));
             let kernel = selected.as_ref().unwrap_or(kernel);
-            let h = curvature(kernel, &dual_response, part.task.intercept, &columns, MAX_MOVING).ok()??;
+            let h = curvature(kernel, &dual_response, part.task.intercept, &columns, TUNING.most_moving_multipliers)
+                .ok()??;
             hessian.data_mut().iter_mut().zip(h.data()).for_each(|(s, h)| *s += h);
         }
-        let ridge = RIDGE * (0..terms.len()).map(|k| hessian[(k, k)]).sum::<f64>() / terms.len() as f64;
+        let ridge = HESSIAN_GUARD * (0..terms.len()).map(|k| hessian[(k, k)]).sum::<f64>() / terms.len() as f64;
         (0..terms.len()).for_each(|k| hessian[(k, k)] += ridge);
         let pick = |v: &[f64]| -> Vec<f64> { terms.iter().map(|&t| v[t]).collect() };
         let (centre, gradient) = (pick(&point.theta), pick(&point.slope));
         Some(Self { terms, centre, gradient, hessian })
     }
 
-    /// Where the model is least among the weights that no cut lifts above `level`.
+    /// The weights where the model is least among those that no cut lifts above `level`.
     pub fn step(&self, set: &dyn Separable, cuts: &Cuts, level: f64, accuracy: f64) -> Option<Vec<f64>> {
         let model = (self.hessian.clone(), self.gradient.clone());
         let found = cuts.restrict(&self.terms).least(set, &self.centre, level, model, accuracy);
@@ -88,6 +93,6 @@ impl Model {
 fn candidates(set: &dyn Separable, point: &Point) -> Vec<usize> {
     let Point { theta, slope, .. } = point;
     let steep: f64 = theta.iter().filter(|t| **t > 0.0).map(|&t| t * set.phi(t)[1]).sum();
-    let threshold = NEARLY * dot(theta, slope) / steep * set.phi(f64::MIN_POSITIVE)[1];
+    let threshold = TUNING.joining_slope_share * dot(theta, slope) / steep * set.phi(f64::MIN_POSITIVE)[1];
     (0..theta.len()).filter(|&t| theta[t] > 0.0 || slope[t] >= threshold).collect()
 }

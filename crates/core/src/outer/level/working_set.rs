@@ -19,21 +19,36 @@ use crate::{
     linalg::dot,
     model::Fit,
     trace::{IterRecord, Observer},
+    tuning::tuning,
     weights::Separable,
 };
 
-/// Fewer kernels than this are solved directly.
-pub const MIN_TERMS: usize = 1000;
-/// Kernels in the first average, and the least number that joins at a time.
-const SAMPLE: usize = 256;
-const JOIN: usize = 32;
+tuning! { "working_set"
+    /// Sets of at least this many kernels are solved on a working set, smaller ones directly.
+    least_terms: usize = 1000;
+    /// Kernels in the first average, evenly spread over all.
+    first_sample_terms: usize = 256;
+    /// Kernels that join at a time: as many as are in the set, but at least this many.
+    least_joining_terms: usize = 32;
+    /// A kernel that joins starts with this share of the largest weight, divided by the number of kernels in the set: from exactly zero the
+    /// projection would have to find it first.
+    joining_weight_share: f64 = 0.01;
+    /// The first fit on a complete working set has this share of the tolerance.
+    first_tolerance_share: f64 = 0.5;
+    /// Each next fit on a complete working set has this share of the last one's tolerance.
+    next_tolerance_share: f64 = 0.3;
+    /// A fit on a working set that still grows is ended at this share of the gap that is open.
+    growing_gap_share: f64 = 0.1;
+    /// The machine that follows a fit on the working set is solved to this share of that fit's tolerance.
+    machine_tolerance_share: f64 = 0.1;
+}
 
 /// Records what a fit on the working set proves about the whole problem: its objective, not its lower bound.
-struct Relay<'r, 'a> {
+struct UpperBoundRecorder<'r, 'a> {
     run: &'r mut Run<'a>,
 }
 
-impl Observer for Relay<'_, '_> {
+impl Observer for UpperBoundRecorder<'_, '_> {
     fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()> {
         self.run.record_upper(record.objective, record.active);
         if self.run.over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -53,7 +68,7 @@ pub fn fit(
     let mut working: Vec<usize> = (0..terms).filter(|&t| memory_keeps(&point, terms, t)).collect();
     let mut cuts = Cuts::default();
     let mut slope = point.slope.clone();
-    let mut sharpest = 0.5 * problem.tol;
+    let mut tightest = TUNING.first_tolerance_share * problem.tol;
     loop {
         run.keep(&point);
         run.raise(point.lower_bound(set));
@@ -67,14 +82,15 @@ pub fn fit(
         cuts.push(point.dual_sum, point.slope.clone(), point.duals(), None);
         let joining = violators(&point.theta, &slope, set, &working);
         if joining.is_empty() {
-            sharpest *= 0.3;
+            tightest *= TUNING.next_tolerance_share;
         }
         // A working set that is still growing is not worth solving to the end.
-        let inner_tol = if joining.is_empty() { sharpest } else { sharpest.max(0.1 * run.gap().min(1.0)) };
+        let inner_tol =
+            if joining.is_empty() { tightest } else { tightest.max(TUNING.growing_gap_share * run.gap().min(1.0)) };
         working.extend(joining);
         working.sort_unstable();
         let (theta, prover) = solve_on(&mut run, set, &working, &point, &cuts, inner_tol)?;
-        point = run.visit_to(0.1 * inner_tol, theta, Some(&point.duals()))?;
+        point = run.visit_to(TUNING.machine_tolerance_share * inner_tol, theta, Some(&point.duals()))?;
         slope.clone_from(&point.slope);
         if let Some(prover) = prover {
             let value;
@@ -88,7 +104,7 @@ pub fn fit(
 /// Equal weights on an even sample of the kernels, or the weights of an earlier fit.
 fn first_weights(terms: usize, remembered: Option<Vec<f64>>, set: &dyn Separable) -> Vec<f64> {
     let mut theta = remembered.unwrap_or_else(|| {
-        let step = terms.div_ceil(SAMPLE);
+        let step = terms.div_ceil(TUNING.first_sample_terms);
         (0..terms).map(|t| f64::from(t % step == 0)).collect()
     });
     set.tighten(&mut theta);
@@ -97,7 +113,7 @@ fn first_weights(terms: usize, remembered: Option<Vec<f64>>, set: &dyn Separable
 
 /// The first working set: active kernels of an earlier sparse fit, nothing otherwise.
 fn memory_keeps(point: &Point, terms: usize, t: usize) -> bool {
-    2 * active(&point.theta) < terms.min(SAMPLE) && point.theta[t] > 0.0
+    2 * active(&point.theta) < terms.min(TUNING.first_sample_terms) && point.theta[t] > 0.0
 }
 
 /// Kernels outside the working set that would enter, the strongest first, at most as many as are in it.
@@ -108,7 +124,7 @@ fn violators(theta: &[f64], slope: &[f64], set: &dyn Separable, working: &[usize
         .filter(|t| working.binary_search(t).is_err() && (working.is_empty() || slope[*t] > threshold))
         .collect();
     out.sort_by(|&i, &j| slope[j].total_cmp(&slope[i]).then(i.cmp(&j)));
-    out.truncate(working.len().max(JOIN));
+    out.truncate(working.len().max(TUNING.least_joining_terms));
     out
 }
 
@@ -124,13 +140,12 @@ fn solve_on(
     let problem = run.problem;
     let grams = Groups::subset(problem.grams, working);
     let inner = Problem { grams: &grams, parts: problem.parts.clone(), tol, ..*problem };
-    // New kernels start with a little weight: at exactly zero the projection would have to find them first.
     let mut theta: Vec<f64> = working.iter().map(|&t| last.theta[t]).collect();
-    let floor = 0.01 * theta.iter().copied().fold(0.0, f64::max) / working.len() as f64;
+    let floor = TUNING.joining_weight_share * theta.iter().copied().fold(0.0, f64::max) / working.len() as f64;
     theta.iter_mut().for_each(|t| *t = t.max(floor));
     let theta = theta.iter().any(|&t| t > 0.0).then_some(theta);
     let mut memory =
         Memory { theta, duals: Some(last.duals()), cuts: cuts.restrict(working), prover: None, screen: None };
-    let fit = fit_all(&inner, set, &mut memory, &mut Relay { run })?;
+    let fit = fit_all(&inner, set, &mut memory, &mut UpperBoundRecorder { run })?;
     Ok((grams.expand(&fit.weights), memory.prover))
 }

@@ -5,15 +5,15 @@
 //! term := [number "*"] (log | gl | mkl | mf "(" number ")")
 //! ```
 
-use super::Term;
+use super::SelectionTerm;
 use crate::{Error, Result};
 
 const TERMS: &str = "a term (log, gl, mf(p), mkl)";
 /// An error's caret is placed by a format width, which has an end.
 const MAX_CHARS: usize = 1000;
 
-/// Factors and terms.
-pub(super) fn sum(text: &str) -> Result<Vec<(f64, Term)>> {
+/// The factors and terms of a sum.
+pub(super) fn sum(text: &str) -> Result<Vec<(f64, SelectionTerm)>> {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() > MAX_CHARS {
         return Err(Error::param("penalty", format!("a text of at most {MAX_CHARS} characters"), chars.len()));
@@ -38,7 +38,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn term(&mut self) -> Result<(f64, Term)> {
+    fn term(&mut self) -> Result<(f64, SelectionTerm)> {
         let mut factor = 1.0;
         if self.peek().is_some_and(|c| c.is_ascii_digit() || c == '.' || c == '-') {
             factor = self.number("a factor not below 0", |x| x >= 0.0)?;
@@ -47,14 +47,14 @@ impl Reader<'_> {
         self.peek();
         let start = self.at;
         let term = match self.take(|_, c| c.is_alphanumeric()).as_str() {
-            "log" => Term::Log,
-            "gl" => Term::Gl,
-            "mkl" => Term::Mkl,
+            "log" => SelectionTerm::Log,
+            "gl" => SelectionTerm::Gl,
+            "mkl" => SelectionTerm::Mkl,
             "mf" => {
                 self.expect('(')?;
                 let p = self.number("an exponent above 0 and not above 1", |p| p > 0.0 && p <= 1.0)?;
                 self.expect(')')?;
-                Term::Mf(p)
+                SelectionTerm::Mf(p)
             }
             _ => {
                 self.at = start;

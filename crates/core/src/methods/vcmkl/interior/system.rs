@@ -1,59 +1,71 @@
 //! The Newton system of the interior-point method:  (H + D + EᵀΣE) dx + Aᵀ dη = r,  A dx = q,
 //! where E sums over samples, D = z/x + w/t and Σ = ξ/s.
 //!
-//! Factored through thin factors of H, as one matrix, or rule by rule: H_m + D_m for each rule and one matrix of the size of the sums. A
+//! It is factored through low-rank factors of H, as one matrix, or rule by rule: H_m + D_m for each rule and one matrix of the size of the sums. A
 //! singular H_m (linear kernels) needs no care but a ridge in the factorisation, whose effect a few rounds of refinement remove.
 
 use rayon::prelude::*;
 
-use super::{super::thin::Thin, Program, Residual, State};
+use super::{super::low_rank::LowRankSystem, Program, Residual, RuleIterate};
 use crate::{
     Result,
     linalg::{Cholesky, Matrix, axpy, dot},
+    tuning::tuning,
 };
 
-/// Up to so many variables the system is factored as one matrix.
-const SMALL: usize = 2500;
-/// Rounds of refinement at most.
-const REFINEMENTS: usize = 6;
-/// Ridge of a factorisation, relative to the largest diagonal entry of H.
-const RIDGE: f64 = 1e-10;
+tuning! { "vcmkl_system"
+    /// The system is factored as one matrix, which is more accurate, up to this many variables, and beyond them rule by rule.
+    most_whole_variables: usize = 2500;
+    /// Rounds of refinement at most.
+    refinement_rounds: usize = 6;
+    /// The first ridge of a factorisation, as a share of the largest diagonal entry of H: refinement removes its effect.
+    first_ridge_share: f64 = 1e-10;
+    /// The ridge becomes this many times larger while the factorisation fails.
+    ridge_growth_factor: f64 = 100.0;
+    /// A ridge above this share of the largest diagonal entry of H is given up.
+    largest_ridge_share: f64 = 1e-3;
+}
+
+/// Refinement ends where the squared residual is below this share of the squared right-hand side: rounding.
+const ROUNDED_RESIDUAL: f64 = 1e-22;
+/// The diagonal of the equalities' matrix is raised by this share of itself, so that rounding does not leave it indefinite.
+const EQUALITY_GUARD: f64 = 1e-13;
 
 /// The Newton system at one iterate, factored.
-pub(super) struct System<'p> {
+pub(super) struct RulesSystem<'p> {
     program: &'p Program<'p>,
     diagonal: Vec<f64>,
     sigma: Vec<f64>,
     factored: Factored,
     /// Columns (H + D + EᵀΣE)⁻¹ Aᵀ.
     columns: Vec<Vec<f64>>,
-    /// Of A (H + D + EᵀΣE)⁻¹ Aᵀ.
+    /// The Cholesky factor of A (H + D + EᵀΣE)⁻¹ Aᵀ.
     small: Option<Cholesky>,
 }
 
-/// H + D + EᵀΣE: through thin factors where there are; as it is where it is small, which is more accurate; else rule by rule with a
-/// correction for the sums.
+/// H + D + EᵀΣE factored: through low-rank factors where there are any; as one matrix where it is small; else rule by rule with a correction
+/// for the sums.
 enum Factored {
-    Thin(Thin),
+    LowRank(LowRankSystem),
     Whole(Whole),
     Blocks {
         rules: Vec<Cholesky>,
-        /// Of I + Σ^½ (E (H+D)⁻¹ Eᵀ) Σ^½.
+        /// The Cholesky factor of I + Σ^½ (E (H+D)⁻¹ Eᵀ) Σ^½.
         coupling: Cholesky,
     },
 }
 
-impl<'p> System<'p> {
-    pub fn new(program: &'p Program<'p>, state: &State) -> Result<Self> {
+impl<'p> RulesSystem<'p> {
+    pub fn new(program: &'p Program<'p>, state: &RuleIterate) -> Result<Self> {
         let at = &program.at;
         let mut diagonal: Vec<f64> = state.z.iter().zip(&state.x).map(|(z, x)| z / x).collect();
         at.bounded.iter().enumerate().for_each(|(k, &i)| diagonal[i] += state.w[k] / state.t[k]);
         let sigma: Vec<f64> = state.xi.iter().zip(&state.s).map(|(xi, s)| xi / s).collect();
         if let Some((columns, rank)) = &program.factor {
-            let factored = Factored::Thin(Thin::new(columns, *rank, &diagonal, &at.summed, &sigma)?);
+            let factored = Factored::LowRank(LowRankSystem::new(columns, *rank, &diagonal, &at.summed, &sigma)?);
             return Ok(Self { program, diagonal, sigma, factored, columns: Vec::new(), small: None });
         }
-        let factored = if program.y.len() <= SMALL {
+        let factored = if program.y.len() <= TUNING.most_whole_variables {
             Factored::Whole(Whole::new(program, &diagonal, &sigma)?)
         } else {
             by_blocks(program, &diagonal, &sigma)?
@@ -72,7 +84,7 @@ impl<'p> System<'p> {
         for (k, column) in columns.iter().enumerate() {
             small.row_mut(k).copy_from_slice(&program.equalities(column));
         }
-        (0..e).for_each(|k| small[(k, k)] *= 1.0 + 1e-13);
+        (0..e).for_each(|k| small[(k, k)] *= 1.0 + EQUALITY_GUARD);
         system.small = Some(Cholesky::new(small, "the equalities of the rules")?);
         system.columns = columns;
         Ok(system)
@@ -81,7 +93,7 @@ impl<'p> System<'p> {
     /// v ← (H + D + EᵀΣE)⁻¹ v.
     fn solve_inequalities(&self, v: &mut [f64]) {
         let (rules, coupling) = match &self.factored {
-            Factored::Thin(_) => return,
+            Factored::LowRank(_) => return,
             Factored::Whole(whole) => return whole.solve(v),
             Factored::Blocks { rules, coupling } => (rules, coupling),
         };
@@ -100,8 +112,8 @@ impl<'p> System<'p> {
 
     /// (dx, dη) for right-hand sides r and q.
     fn solve_once(&self, mut r: Vec<f64>, q: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        if let Factored::Thin(thin) = &self.factored {
-            let eta = thin.solve(&mut r, q);
+        if let Factored::LowRank(system) = &self.factored {
+            let eta = system.solve(&mut r, q);
             return (r, eta);
         }
         self.solve_inequalities(&mut r);
@@ -113,7 +125,7 @@ impl<'p> System<'p> {
         (r, eta)
     }
 
-    /// The same, refined against the matrix without its ridge for as long as that helps.
+    /// (dx, dη) for right-hand sides r and q, refined against the matrix without its ridge for as long as that helps.
     fn solve(&self, r: &[f64], q: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let p = self.program;
         let left_over = |dx: &[f64], eta: &[f64]| {
@@ -129,8 +141,8 @@ impl<'p> System<'p> {
         };
         let (mut dx, mut eta) = self.solve_once(r.to_vec(), q);
         let (mut rest, mut equal, mut size) = left_over(&dx, &eta);
-        let enough = 1e-22 * (dot(r, r) + dot(q, q));
-        for _ in 0..REFINEMENTS {
+        let enough = ROUNDED_RESIDUAL * (dot(r, r) + dot(q, q));
+        for _ in 0..TUNING.refinement_rounds {
             if size <= enough {
                 break;
             }
@@ -148,7 +160,13 @@ impl<'p> System<'p> {
     }
 
     /// The Newton direction towards complementarity `target`, with second-order terms for the pairs (x, z), (t, w), (s, ξ).
-    pub fn direction(&self, state: &State, residual: &Residual, target: f64, second: &[Vec<f64>; 3]) -> State {
+    pub fn direction(
+        &self,
+        state: &RuleIterate,
+        residual: &Residual,
+        target: f64,
+        second: &[Vec<f64>; 3],
+    ) -> RuleIterate {
         let p = self.program;
         let lack = |v: &[f64], m: &[f64], second: &[f64]| -> Vec<f64> {
             v.iter().zip(m).zip(second).map(|((v, m), c)| target - v * m - c).collect()
@@ -164,7 +182,7 @@ impl<'p> System<'p> {
         let (x, eta) = self.solve(&r, &q);
         let sums = p.sums(&x);
         let t: Vec<f64> = p.at.bounded.iter().map(|&i| -x[i]).collect();
-        State {
+        RuleIterate {
             z: (0..x.len()).map(|i| (lack_x[i] - state.z[i] * x[i]) / state.x[i]).collect(),
             w: (0..t.len()).map(|k| (lack_t[k] - state.w[k] * t[k]) / state.t[k]).collect(),
             xi: (0..sums.len()).map(|i| (lack_s[i] + state.xi[i] * sums[i]) / state.s[i]).collect(),
@@ -251,15 +269,15 @@ fn by_blocks(program: &Program<'_>, diagonal: &[f64], sigma: &[f64]) -> Result<F
     Ok(Factored::Blocks { rules, coupling: Cholesky::new(coupling, "the coupling of the rules")? })
 }
 
-/// K with as much of a ridge as it takes; `largest` is the size of the Hessian's diagonal.
+/// The Cholesky factor of K with as much of a ridge as it takes; `largest` is the size of the Hessian's diagonal.
 fn factor(mut k: Matrix, largest: f64) -> Result<Cholesky> {
-    let mut ridge = RIDGE * largest;
+    let mut ridge = TUNING.first_ridge_share * largest;
     (0..k.rows()).for_each(|i| k[(i, i)] += ridge);
     loop {
         match Cholesky::new(k.clone(), "a rule's kernel matrix") {
-            Err(_) if ridge < 1e-3 * largest => {
-                (0..k.rows()).for_each(|i| k[(i, i)] += 99.0 * ridge);
-                ridge *= 100.0;
+            Err(_) if ridge < TUNING.largest_ridge_share * largest => {
+                (0..k.rows()).for_each(|i| k[(i, i)] += (TUNING.ridge_growth_factor - 1.0) * ridge);
+                ridge *= TUNING.ridge_growth_factor;
             }
             other => return other,
         }

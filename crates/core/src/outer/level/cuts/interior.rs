@@ -1,27 +1,59 @@
-//! Mehrotra's predictor–corrector method for both sub-problems: the Hessian is diagonal, so a step costs one Schur complement of size
-//! t + groups.
+//! Mehrotra's predictor–corrector method for the sub-problems of the level method.
+//!
+//! Solves  min over θ in Θ :  τ, or ½ ‖θ − centre‖², or a quadratic   subject to cuts below τ, or below a level.
+//! In: cuts, Θ, a centre.   Out: the multipliers of the cuts, and θ.   Paper: [Mehrotra1992].
+//! The Hessian is mostly diagonal, so a step costs one Schur complement of size t + groups.
 
 use std::ops::Range;
 
 use super::Cuts;
 use crate::{
-    linalg::{Cholesky, Matrix, axpy, dot, gemm_nt},
+    linalg::{
+        Cholesky, Matrix, axpy, dot, gemm_nt,
+        mehrotra::{self, centring},
+    },
+    tuning::tuning,
     weights::Separable,
 };
 
-const MAX_STEPS: usize = 80;
+tuning! { "level_interior"
+    /// The method ends after this many steps with the point it has reached, which is valid whatever its accuracy.
+    most_steps: usize = 80;
+    /// The start is this share of the uniform point, the rest of it the centre: strictly inside, and near where the answer is expected.
+    uniform_share: f64 = 0.2;
+    /// The start is this much shorter than the boundary of Θ at least, as a factor on θ, or shorter where φ is not so steep that φ' vanishes.
+    shortening: f64 = 0.9;
+    /// The first slack of a cut is at least this share of the range of all cuts at the start.
+    first_slack_share: f64 = 0.1;
+    /// A projection is solved to this share of the accuracy asked for: a distance is quadratic in small numbers, where a bound is linear.
+    projection_accuracy_share: f64 = 1e-3;
+    /// A projection is never solved less accurately than this, in units of the scaled cuts, before `projection_accuracy_share`.
+    coarsest_projection: f64 = 1e-9;
+    /// The method ends where residuals and products have grown to this many times the smallest so far: rounding has taken over.
+    diverging_factor: f64 = 1e3;
+    /// A step is halved while it ends with a constraint value above this; the constraint itself is at most 1.
+    largest_constraint: f64 = 2.0;
+}
 
+/// Products of pairs below this, in units of the scaled cuts, are rounding.
+const ROUNDED_PRODUCTS: f64 = 1e-14;
+/// Residuals below this, in units of the scaled cuts, are rounding.
+const ROUNDED_RESIDUAL: f64 = 1e-13;
+/// The diagonal of the Schur complement is raised by this share of itself: cuts that are almost the same make it singular to rounding.
+const SCHUR_GUARD: f64 = 1e-14;
+
+/// One sub-problem and the point its solution has reached.
 pub(super) struct InteriorPoint<'a> {
     set: &'a dyn Separable,
     groups: Vec<Range<usize>>,
-    /// Scaled cuts.
+    /// Values of the cuts, from the level and in units of the largest slope.
     values: Vec<f64>,
     slopes: Matrix,
     /// `None`: the bound problem, with its extra variable τ.
     centre: Option<&'a [f64]>,
     /// The objective −⟨g, d⟩ + ½ dᵀHd in d = θ − centre, scaled like the cuts, instead of ½ ‖d‖².
     quadratic: Option<(Matrix, Vec<f64>)>,
-    /// In units of the scaled cuts.
+    /// The accuracy asked for, in units of the scaled cuts.
     accuracy: f64,
     theta: Vec<f64>,
     tau: f64,
@@ -32,8 +64,8 @@ pub(super) struct InteriorPoint<'a> {
     z: Vec<f64>,
 }
 
-/// Everything that changes in one step.
-struct Step {
+/// The change that one step makes to everything.
+struct CutStep {
     theta: Vec<f64>,
     tau: f64,
     slack: Vec<f64>,
@@ -61,16 +93,20 @@ impl<'a> InteriorPoint<'a> {
         }
         // Strictly inside: mostly the centre, some of the uniform point, a little shorter, but not so short that φ' vanishes (steep φ).
         let start = set.start(q);
-        let mut theta: Vec<f64> = centre.iter().zip(&start).map(|(c, s)| 0.8 * c + 0.2 * s).collect();
+        let mut theta: Vec<f64> = centre
+            .iter()
+            .zip(&start)
+            .map(|(c, s)| (1.0 - TUNING.uniform_share) * c + TUNING.uniform_share * s)
+            .collect();
         let largest = theta.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let [value, slope, _] = set.phi(largest);
-        let inside = 0.9f64.max(1.0 - value / (2.0 * slope * largest));
+        let inside = TUNING.shortening.max(1.0 - value / (2.0 * slope * largest));
         theta.iter_mut().for_each(|t| *t *= inside);
         let groups = set.groups(q);
         let excess: Vec<f64> = (0..t).map(|i| values[i] - dot(slopes.row(i), &theta)).collect();
         let worst = excess.iter().copied().fold(f64::MIN, f64::max);
         let spread = worst - excess.iter().copied().fold(f64::MAX, f64::min);
-        let pad = 0.1 * (spread + dot(slopes.row(t - 1), &theta).abs()).max(1e-12);
+        let pad = TUNING.first_slack_share * (spread + dot(slopes.row(t - 1), &theta).abs()).max(1e-12);
         let tau = if level.is_none() { worst + pad } else { 0.0 };
         let mut slack: Vec<f64> = excess.iter().map(|e| (tau - e).max(pad)).collect();
         slack.extend(groups.iter().map(|g| 1.0 - g.clone().map(|m| set.phi(theta[m])[0]).sum::<f64>()));
@@ -91,7 +127,7 @@ impl<'a> InteriorPoint<'a> {
         self.values.len()
     }
 
-    /// Mean complementarity product.
+    /// The mean of the products of all pairs.
     fn complementarity(&self) -> f64 {
         let pairs = self.slack.len() + self.theta.len();
         (dot(&self.slack, &self.multiplier) + dot(&self.theta, &self.z)) / pairs as f64
@@ -100,24 +136,30 @@ impl<'a> InteriorPoint<'a> {
     /// Returns the cuts' multipliers and θ.
     pub fn run(mut self) -> (Vec<f64>, Vec<f64>) {
         let mut best = f64::INFINITY;
-        for _ in 0..MAX_STEPS {
+        for _ in 0..TUNING.most_steps {
             let (progress, residual) = (self.complementarity(), self.residual());
             let merit = progress + residual;
-            // A bound is as good as its complementarity says; a distance is quadratic in small numbers and needs far less.
             let distance = self.centre.is_some() && self.quadratic.is_none();
-            let enough = if distance { 1e-3 * self.accuracy.min(1e-9) } else { self.accuracy };
-            let close = progress * (self.slack.len() + self.theta.len()) as f64 <= enough.max(1e-14);
-            if !merit.is_finite() || (close && residual <= self.accuracy.max(1e-13)) || merit > 1e3 * best {
+            let enough = if distance {
+                TUNING.projection_accuracy_share * self.accuracy.min(TUNING.coarsest_projection)
+            } else {
+                self.accuracy
+            };
+            let close = progress * (self.slack.len() + self.theta.len()) as f64 <= enough.max(ROUNDED_PRODUCTS);
+            let solved = close && residual <= self.accuracy.max(ROUNDED_RESIDUAL);
+            if !merit.is_finite() || solved || merit > TUNING.diverging_factor * best {
                 break;
             }
             best = best.min(merit);
             let Some(step) = self.newton(progress) else { break };
-            let mut length = 0.995 * self.longest(&step);
+            let mut length = mehrotra::TUNING.boundary_share * self.step_to_boundary(&step);
             // Linearised constraints mislead where φ is steep: a step must not end far outside.
-            while length >= 1e-10 && self.worst_group(&step, length) > 2.0 {
+            while length >= mehrotra::TUNING.shortest_step_length
+                && self.worst_group(&step, length) > TUNING.largest_constraint
+            {
                 length *= 0.5;
             }
-            if length < 1e-10 {
+            if length < mehrotra::TUNING.shortest_step_length {
                 break;
             }
             self.advance(&step, length);
@@ -127,7 +169,7 @@ impl<'a> InteriorPoint<'a> {
     }
 
     /// Largest Σφ over the groups after a step.
-    fn worst_group(&self, step: &Step, length: f64) -> f64 {
+    fn worst_group(&self, step: &CutStep, length: f64) -> f64 {
         let after = |m: usize| self.set.phi(self.theta[m] + length * step.theta[m])[0];
         self.groups.iter().map(|g| g.clone().map(after).sum()).fold(0.0, f64::max)
     }
@@ -173,41 +215,36 @@ impl<'a> InteriorPoint<'a> {
         r
     }
 
-    /// Predictor, then corrector with Mehrotra's centring.
-    fn newton(&self, progress: f64) -> Option<Step> {
+    /// The corrector's step, with Mehrotra's centring.
+    fn newton(&self, progress: f64) -> Option<CutStep> {
         let system = Linearised::new(self)?;
         let (rows, q) = (self.slack.len(), self.theta.len());
-        let affine = system.solve(self, &vec![0.0; rows], &vec![0.0; q]);
-        let length = self.longest(&affine);
+        let predictor = system.solve(self, &vec![0.0; rows], &vec![0.0; q]);
+        let length = self.step_to_boundary(&predictor);
         let product = |x: &[f64], dx: &[f64], y: &[f64], dy: &[f64]| -> f64 {
             (0..x.len()).map(|i| (x[i] + length * dx[i]) * (y[i] + length * dy[i])).sum()
         };
-        let after = (product(&self.slack, &affine.slack, &self.multiplier, &affine.multiplier)
-            + product(&self.theta, &affine.theta, &self.z, &affine.z))
+        let after = (product(&self.slack, &predictor.slack, &self.multiplier, &predictor.multiplier)
+            + product(&self.theta, &predictor.theta, &self.z, &predictor.z))
             / (rows + q) as f64;
-        let target = progress * (after / progress).powi(3);
-        let row_target: Vec<f64> = (0..rows).map(|i| target - affine.slack[i] * affine.multiplier[i]).collect();
-        let theta_target: Vec<f64> = (0..q).map(|m| target - affine.theta[m] * affine.z[m]).collect();
+        let target = progress * centring(progress, after);
+        let row_target: Vec<f64> = (0..rows).map(|i| target - predictor.slack[i] * predictor.multiplier[i]).collect();
+        let theta_target: Vec<f64> = (0..q).map(|m| target - predictor.theta[m] * predictor.z[m]).collect();
         Some(system.solve(self, &row_target, &theta_target))
     }
 
     /// The longest step, at most 1, that keeps everything non-negative.
-    fn longest(&self, step: &Step) -> f64 {
-        let mut length = 1.0f64;
-        for (x, dx) in [
+    fn step_to_boundary(&self, step: &CutStep) -> f64 {
+        let pairs = [
             (&self.theta, &step.theta),
             (&self.slack, &step.slack),
             (&self.multiplier, &step.multiplier),
             (&self.z, &step.z),
-        ] {
-            for (x, dx) in x.iter().zip(dx).filter(|(_, dx)| **dx < 0.0) {
-                length = length.min(-x / dx);
-            }
-        }
-        length
+        ];
+        mehrotra::step_to_boundary(1.0, pairs.into_iter().flat_map(|(x, dx)| x.iter().zip(dx)))
     }
 
-    fn advance(&mut self, step: &Step, length: f64) {
+    fn advance(&mut self, step: &CutStep, length: f64) {
         self.tau += length * step.tau;
         axpy(length, &step.theta, &mut self.theta);
         axpy(length, &step.slack, &mut self.slack);
@@ -282,7 +319,7 @@ impl Linearised {
         gemm_nt(rows, rows, q, half.data(), half.data(), schur.data_mut(), rows);
         for i in 0..rows {
             // Near-duplicate cuts make the matrix singular to rounding.
-            let ridge = 1e-14 * schur[(i, i)];
+            let ridge = SCHUR_GUARD * schur[(i, i)];
             schur[(i, i)] += at.slack[i] / at.multiplier[i] + ridge;
         }
         let schur = Cholesky::new(schur, "a level sub-problem").ok()?;
@@ -290,7 +327,7 @@ impl Linearised {
     }
 
     /// The step towards complementarity products `row_target` (cuts and groups) and `theta_target` (θ ≥ 0).
-    fn solve(&self, at: &InteriorPoint<'_>, row_target: &[f64], theta_target: &[f64]) -> Step {
+    fn solve(&self, at: &InteriorPoint<'_>, row_target: &[f64], theta_target: &[f64]) -> CutStep {
         let (t, rows, q) = (at.cuts(), at.slack.len(), at.theta.len());
         // e = −dual residual + target/θ − z, already multiplied by D^{-1/2}.
         let mut e: Vec<f64> = (0..q).map(|m| theta_target[m] / at.theta[m] - at.z[m] - self.dual[m]).collect();
@@ -313,6 +350,6 @@ impl Linearised {
         self.root.upper(&mut theta);
         let z = (0..q).map(|m| (theta_target[m] - at.z[m] * theta[m]) / at.theta[m] - at.z[m]).collect();
         let slack = (0..rows).map(|i| (row_target[i] - at.slack[i] * x[i]) / at.multiplier[i] - at.slack[i]).collect();
-        Step { theta, tau, slack, multiplier: x, z }
+        CutStep { theta, tau, slack, multiplier: x, z }
     }
 }

@@ -15,23 +15,27 @@ use crate::{
     linalg::{Cholesky, Matrix, axpy, dot},
 };
 
+/// The diagonal of the equalities is raised by this share of itself, so that rounding does not leave the matrix indefinite.
+const EQUALITY_GUARD: f64 = 1e-15;
+
 /// Multipliers of one sample, the freest last, and the lower triangle of its block.
 struct Sample {
     members: Vec<usize>,
     lower: Vec<f64>,
 }
 
-pub(super) struct Thin {
+/// The system, factored.
+pub(super) struct LowRankSystem {
     samples: Vec<Sample>,
     /// W, a row per multiplier.
     scaled: Matrix,
-    /// Of WᵀW + diag(I, 0).
+    /// The Cholesky factor of WᵀW + diag(I, 0).
     small: Cholesky,
-    /// R.
+    /// The number R of columns of F.
     rank: usize,
 }
 
-impl Thin {
+impl LowRankSystem {
     /// `columns` is (F Aᵀ) with a row per multiplier, F of rank `rank`; `summed` and `sigma` are the sums and Σ; multipliers without a sum
     /// stand alone.
     pub fn new(
@@ -77,11 +81,11 @@ impl Thin {
             let row = scaled.row(i);
             (0..width).filter(|&r| row[r] != 0.0).for_each(|r| axpy(row[r], &row[..=r], &mut small.row_mut(r)[..=r]));
         }
-        (0..width).for_each(|r| small[(r, r)] += if r < rank { 1.0 } else { 1e-15 * small[(r, r)] });
+        (0..width).for_each(|r| small[(r, r)] += if r < rank { 1.0 } else { EQUALITY_GUARD * small[(r, r)] });
         Ok(Self { samples, scaled, small: Cholesky::new(small, "the rules' kernels")?, rank })
     }
 
-    /// r becomes x; η is returned.
+    /// Turns r into x, in place, and returns η.
     pub fn solve(&self, v: &mut [f64], q: &[f64]) -> Vec<f64> {
         for Sample { members, lower } in &self.samples {
             let (&pivot, others) = members.split_last().unwrap_or((&0, &[]));
@@ -156,7 +160,7 @@ mod tests {
             }
         }
         let q: f64 = (0..n).map(|i| columns[(i, rank)] * x[i]).sum();
-        let got = Thin::new(&columns, rank, &diagonal, &summed, &sigma).unwrap().solve(&mut r, &[q]);
+        let got = LowRankSystem::new(&columns, rank, &diagonal, &summed, &sigma).unwrap().solve(&mut r, &[q]);
         assert!(
             x.iter().zip(&r).all(|(x, r)| (x - r).abs() < 1e-5) && (got[0] - eta).abs() < 1e-5,
             "{x:?} {r:?} {got:?}"

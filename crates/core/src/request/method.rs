@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Slot, Value, VcmklSpec, number_or_inf};
+use super::{
+    Clmkl, Evenness, Glmkl, Gmkl, Gsmkl, Lmkl, Lp, Single, Slot, Smkl, Value, VcmklSpec,
+    catalogue::{MethodInfo, Targets},
+};
 use crate::{
     Error, Result,
     weights::{ElasticNet, LpBall, Penalty, PerRegion, Separable},
@@ -38,228 +41,140 @@ pub enum MethodSpec {
     Vcmkl(VcmklSpec),
 }
 
-/// Parameters of `gmkl`, which constrains the weights by v Σθ + (1−v) Σθ^p ≤ 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gmkl {
-    /// Share of the ℓ1 term: 0 leaves the ℓp term alone, 1 the ℓ1 term.
-    pub v: f64,
-    /// Exponent of the other term, at least 1; the paper has 2.
-    pub p: f64,
-    /// The solver that finds the weights.
-    pub solver: Solver,
-}
+/// The methods in the order in which they are listed.
+pub(super) const METHODS: &[MethodInfo] = &[
+    MethodInfo {
+        name: "uniform",
+        summary: "equal weights 1/M: the baseline to beat",
+        certificate: "duality gap",
+        parameters: &[],
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "gmkl",
+        summary: "elastic-net constraint v Σθ + (1−v) Σθ^p ≤ 1: selects kernels, equal kernels get equal weight",
+        certificate: "duality gap",
+        parameters: Gmkl::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "lp",
+        summary: "ℓp-norm MKL, ‖θ‖_p ≤ 1: p = 1 is sparse (also `l1`), p = 2 (also `l2`), p = inf keeps all",
+        certificate: "duality gap",
+        parameters: Lp::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "single",
+        summary: "the best single kernel by cross-validation on the training rows",
+        certificate: "duality gap",
+        parameters: Single::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "align",
+        summary: "one-shot weights: each kernel by its centred alignment with the target",
+        certificate: "duality gap",
+        parameters: &[],
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "alignf",
+        summary: "one-shot weights: the combination with the largest centred alignment with the target",
+        certificate: "duality gap",
+        parameters: &[],
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "smkl",
+        summary: "concave group selection terms: fewer kernels than L1 at comparable error; \
+                  normalize is trace and C scale by default",
+        certificate: "stationarity",
+        parameters: Smkl::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "clmkl",
+        summary: "convex localized MKL: kernel weights per region, soft regions from kernel k-means",
+        certificate: "duality gap",
+        parameters: Clmkl::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "hlmkl",
+        summary: "clmkl with hard regions: every row belongs to one",
+        certificate: "duality gap",
+        parameters: Clmkl::HARD_PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "lmkl",
+        summary: "localized MKL: a gate over the kernels in a kernel's feature space, learned with the machine",
+        certificate: "stationarity",
+        parameters: Lmkl::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "glmkl",
+        summary: "ℓp-GLMKL: kernel weights per group, learned with the machine, groups from multi-kernel k-means",
+        certificate: "stationarity",
+        parameters: Glmkl::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "gsmkl",
+        summary: "group-sensitive MKL: softmax kernel weights per group",
+        certificate: "stationarity",
+        parameters: Gsmkl::PARAMETERS,
+        targets: Targets::Any,
+    },
+    MethodInfo {
+        name: "vcmkl",
+        summary: "veto–consensus: a sample belongs to the consensus class only if every rule agrees, g = min f_m",
+        certificate: "stationarity; a duality gap for solver exact",
+        parameters: VcmklSpec::PARAMETERS,
+        targets: Targets::TwoClasses,
+    },
+];
 
-impl Default for Gmkl {
-    fn default() -> Self {
-        Self { v: 0.5, p: 2.0, solver: Solver::Auto }
-    }
-}
-
-/// Parameters of `lp`, which constrains the weights by ‖θ‖_p ≤ 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lp {
-    /// Norm of the weights, at least 1; with p = ∞ every weight is 1.
-    #[serde(with = "number_or_inf")]
-    pub p: f64,
-    /// The solver that finds the weights.
-    pub solver: Solver,
-}
-
-impl Default for Lp {
-    /// With p = 2 the sum of the weights, and so what an error costs, grows with the root of their number: docs/defaults.md.
-    fn default() -> Self {
-        Self { p: 4.0 / 3.0, solver: Solver::Auto }
-    }
-}
-
-/// Parameters of `single`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Single {
-    /// Number of folds of the cross-validation that chooses the kernel.
-    pub folds: usize,
-    /// Seed that draws the folds.
-    pub seed: u64,
-}
-
-impl Default for Single {
-    fn default() -> Self {
-        Self { folds: 5, seed: 0 }
-    }
-}
-
-/// Parameters of `smkl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Smkl {
-    /// A sum of terms, e.g. `log+gl`, `0.5*log + mf(0.5)`, `mkl`.
-    pub penalty: String,
-    /// The number added inside the logarithm.
-    pub eps: f64,
-}
-
-impl Default for Smkl {
-    fn default() -> Self {
-        Self { penalty: "log+gl".into(), eps: 1e-4 }
-    }
-}
-
-/// Parameters of `clmkl` and `hlmkl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Clmkl {
-    /// Number of regions, where they are found by clustering.
-    pub n_clusters: usize,
-    /// How even the memberships are; `None` means the middle of the reachable range.
-    pub evenness: Option<Evenness>,
-    /// Exponent of the constraint in each region.
-    #[serde(with = "number_or_inf")]
-    pub p: f64,
-    /// Elastic net v Σθ + (1−v) Σθ^p ≤ 1 in each region; `None` means the ℓp ball.
-    pub v: Option<f64>,
-    /// Kernel whose feature space is clustered: in the kernel language, or the number of a base kernel; `None` means their average.
-    pub cluster_kernel: Option<String>,
-    /// Number of starts of the clustering.
-    pub n_init: usize,
-    /// Column that says the region, instead of clustering.
-    pub regions: Option<String>,
-    /// Seed that draws the starts.
-    pub seed: u64,
-}
-
-impl Default for Clmkl {
-    fn default() -> Self {
-        Self {
-            n_clusters: 3,
-            evenness: None,
-            p: 2.0,
-            v: None,
-            cluster_kernel: None,
-            n_init: 10,
-            regions: None,
-            seed: 0,
-        }
-    }
-}
-
-/// Parameters of `lmkl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lmkl {
-    /// Form of the gate.
-    pub gate: GateName,
-    /// Kernel in whose feature space the gate is linear, as for [`Clmkl::cluster_kernel`].
-    pub gate_kernel: Option<String>,
-    /// Number of starts: equal gates first, then random ones.
-    pub n_init: usize,
-    /// Seed that draws the random starts.
-    pub seed: u64,
-}
-
-impl Default for Lmkl {
-    fn default() -> Self {
-        Self { gate: GateName::Softmax, gate_kernel: None, n_init: 1, seed: 0 }
-    }
-}
-
-/// Parameters of `glmkl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Glmkl {
-    /// Number of groups, where they are found by clustering.
-    pub n_groups: usize,
-    /// Norm of each group's weights, at least 1; weights enter squared, so 2 is sparse and larger is not.
-    pub p: f64,
-    /// Column that says the group, instead of clustering.
-    pub groups: Option<String>,
-    /// Number of starts: equal weights first, then random ones.
-    pub n_init: usize,
-    /// Seed of the clustering and of the random starts.
-    pub seed: u64,
-}
-
-impl Default for Glmkl {
-    fn default() -> Self {
-        Self { n_groups: 3, p: 4.0, groups: None, n_init: 1, seed: 0 }
-    }
-}
-
-/// Parameters of `gsmkl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gsmkl {
-    /// Number of groups, where they are found by clustering.
-    pub n_groups: usize,
-    /// Column that says the group, instead of clustering.
-    pub groups: Option<String>,
-    /// Number of starts: equal weights first, then random ones.
-    pub n_init: usize,
-    /// Seed of the clustering and of the random starts.
-    pub seed: u64,
-}
-
-impl Default for Gsmkl {
-    fn default() -> Self {
-        Self { n_groups: 3, groups: None, n_init: 1, seed: 0 }
-    }
-}
-
-/// Solvers that reach the same optimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Solver {
-    /// The level method for the elastic net and for p below 1.2, alternation above; `Interior` for many rows in low-rank storage.
-    #[default]
-    Auto,
-    /// Cutting planes with projections onto level sets.
-    Level,
-    /// Machine and closed-form weights in turn.
-    Alternating,
-    /// Weights and multipliers in one interior-point method; hinge or ε-insensitive loss on low-rank kernels.
-    Interior,
-    /// Reduced gradient with line search (SimpleMKL); p = 1 only.
-    ReducedGradient,
-    /// Cutting planes alone (SILP); p = 1 only.
-    Silp,
-}
-
-/// How even memberships in regions are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Evenness {
-    /// Average evenness, in (1/regions, 1].
-    Average(f64),
-    /// The word `hard`.
-    Word(EvennessWord),
-}
-
-impl Evenness {
-    /// Every row belongs to one region.
-    pub const HARD: Self = Self::Word(EvennessWord::Hard);
-}
-
-/// Evenness in words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvennessWord {
-    /// Every row belongs to one region.
-    Hard,
-}
-
-/// Forms of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateName {
-    /// η_m ∝ exp(z_m): kernels compete.
-    #[default]
-    Softmax,
-    /// η_m = 1/(1 + exp(−z_m)): each on its own.
-    Sigmoid,
-}
+/// Names of [`MethodSpec::Lp`] with p said already.
+const NORMS: [(&str, f64); 2] = [("l1", 1.0), ("l2", 2.0)];
 
 impl MethodSpec {
+    /// The method of that name with its default parameters: every name of the catalogue, and `l1`, `l2` for [`MethodSpec::Lp`].
+    pub fn named(name: &str) -> Result<Self> {
+        if let Some((_, p)) = NORMS.iter().find(|(known, _)| *known == name) {
+            return Ok(Self::Lp(Lp { p: *p, ..Lp::default() }));
+        }
+        Ok(match name {
+            "uniform" => Self::Uniform {},
+            "gmkl" => Self::Gmkl(Gmkl::default()),
+            "lp" => Self::Lp(Lp::default()),
+            "single" => Self::Single(Single::default()),
+            "align" => Self::Align {},
+            "alignf" => Self::Alignf {},
+            "smkl" => Self::Smkl(Smkl::default()),
+            "clmkl" => Self::Clmkl(Clmkl::default()),
+            "hlmkl" => Self::Clmkl(Clmkl { evenness: Some(Evenness::HARD), ..Clmkl::default() }),
+            "lmkl" => Self::Lmkl(Lmkl::default()),
+            "glmkl" => Self::Glmkl(Glmkl::default()),
+            "gsmkl" => Self::Gsmkl(Gsmkl::default()),
+            "vcmkl" => Self::Vcmkl(VcmklSpec::default()),
+            other => {
+                let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(NORMS.map(|(name, _)| name)).collect();
+                return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));
+            }
+        })
+    }
+
+    /// The parameter that such a name says already: p in `l1` and `l2`, the evenness in `hlmkl`.
+    pub fn said_by_name(name: &str) -> Option<&'static str> {
+        match name {
+            "hlmkl" => Some("evenness"),
+            _ => NORMS.iter().any(|(known, _)| *known == name).then_some("p"),
+        }
+    }
+
     /// Its name in the catalogue.
     pub fn name(&self) -> &'static str {
         match self {
@@ -283,41 +198,14 @@ impl MethodSpec {
     fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
         match self {
             Self::Uniform {} | Self::Align {} | Self::Alignf {} => Vec::new(),
-            Self::Gmkl(Gmkl { v, p, solver }) => {
-                vec![("v", Slot::Number(v)), ("p", Slot::Number(p)), ("solver", Slot::Solver(solver))]
-            }
-            Self::Lp(Lp { p, solver }) => vec![("p", Slot::Exponent(p)), ("solver", Slot::Solver(solver))],
-            Self::Single(Single { folds, seed }) => vec![("folds", Slot::Count(folds)), ("seed", Slot::Seed(seed))],
-            Self::Smkl(Smkl { penalty, eps }) => vec![("penalty", Slot::Text(penalty)), ("eps", Slot::Number(eps))],
-            Self::Clmkl(Clmkl { n_clusters, evenness, p, v, cluster_kernel, n_init, regions, seed }) => vec![
-                ("n_clusters", Slot::Count(n_clusters)),
-                ("evenness", Slot::Evenness(evenness)),
-                ("p", Slot::Exponent(p)),
-                ("v", Slot::OptionalNumber(v)),
-                ("cluster_kernel", Slot::OptionalText(cluster_kernel)),
-                ("n_init", Slot::Count(n_init)),
-                ("regions", Slot::OptionalText(regions)),
-                ("seed", Slot::Seed(seed)),
-            ],
-            Self::Lmkl(Lmkl { gate, gate_kernel, n_init, seed }) => vec![
-                ("gate", Slot::Gate(gate)),
-                ("gate_kernel", Slot::OptionalText(gate_kernel)),
-                ("n_init", Slot::Count(n_init)),
-                ("seed", Slot::Seed(seed)),
-            ],
-            Self::Glmkl(Glmkl { n_groups, p, groups, n_init, seed }) => vec![
-                ("n_groups", Slot::Count(n_groups)),
-                ("p", Slot::Number(p)),
-                ("groups", Slot::OptionalText(groups)),
-                ("n_init", Slot::Count(n_init)),
-                ("seed", Slot::Seed(seed)),
-            ],
-            Self::Gsmkl(Gsmkl { n_groups, groups, n_init, seed }) => vec![
-                ("n_groups", Slot::Count(n_groups)),
-                ("groups", Slot::OptionalText(groups)),
-                ("n_init", Slot::Count(n_init)),
-                ("seed", Slot::Seed(seed)),
-            ],
+            Self::Gmkl(own) => own.slots(),
+            Self::Lp(own) => own.slots(),
+            Self::Single(own) => own.slots(),
+            Self::Smkl(own) => own.slots(),
+            Self::Clmkl(own) => own.slots(),
+            Self::Lmkl(own) => own.slots(),
+            Self::Glmkl(own) => own.slots(),
+            Self::Gsmkl(own) => own.slots(),
             Self::Vcmkl(own) => own.slots(),
         }
     }
@@ -406,36 +294,18 @@ impl MethodSpec {
         Penalty::parse(&own.penalty, own.eps).map(Some)
     }
 
+    /// Refuses a parameter outside its range, naming it. What `vcmkl` asks of the rest of the request stands with its parameters.
     pub(super) fn check(&self) -> Result<()> {
-        let least = |name: &str, value: usize| {
-            if value == 0 { Err(Error::param(name, "at least 1", 0)) } else { Ok(()) }
-        };
         match self {
-            Self::Gmkl(own) => ElasticNet::new(own.v, own.p).map(|_| ()),
-            Self::Lp(own) => LpBall::new(own.p).map(|_| ()),
-            Self::Smkl(own) => Penalty::parse(&own.penalty, own.eps).map(|_| ()),
-            Self::Single(own) if own.folds < 2 => Err(Error::param("folds", "at least 2", own.folds)),
-            Self::Uniform {} | Self::Single(_) | Self::Align {} | Self::Alignf {} | Self::Vcmkl(_) => Ok(()),
-            Self::Clmkl(Clmkl { n_clusters, evenness, p, v, n_init, .. }) => {
-                least("n_clusters", *n_clusters)?;
-                least("n_init", *n_init)?;
-                if let Some(Evenness::Average(e)) = evenness
-                    && !(*e > 0.0 && *e <= 1.0)
-                {
-                    return Err(Error::param("evenness", "above 0 and at most 1, or hard", e));
-                }
-                match v {
-                    Some(v) => ElasticNet::new(*v, *p).map(|_| ()),
-                    None => LpBall::new(*p).map(|_| ()),
-                }
-            }
-            Self::Lmkl(own) => least("n_init", own.n_init),
-            Self::Glmkl(Glmkl { n_groups, n_init, p, .. }) => {
-                least("n_groups", *n_groups)?;
-                least("n_init", *n_init)?;
-                if p.is_finite() && *p >= 1.0 { Ok(()) } else { Err(Error::param("p", "a finite number ≥ 1", p)) }
-            }
-            Self::Gsmkl(own) => least("n_groups", own.n_groups).and_then(|()| least("n_init", own.n_init)),
+            Self::Uniform {} | Self::Align {} | Self::Alignf {} | Self::Vcmkl(_) => Ok(()),
+            Self::Gmkl(own) => own.check(),
+            Self::Lp(own) => own.check(),
+            Self::Single(own) => own.check(),
+            Self::Smkl(own) => own.check(),
+            Self::Clmkl(own) => own.check(),
+            Self::Lmkl(own) => own.check(),
+            Self::Glmkl(own) => own.check(),
+            Self::Gsmkl(own) => own.check(),
         }
     }
 }

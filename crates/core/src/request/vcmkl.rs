@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GroupBy, LossName, Slot, TrainSpec, optional_number_or_inf};
+use super::{
+    GroupBy, LossName, Slot, TrainSpec,
+    catalogue::{Parameter, plain},
+    optional_number_or_inf,
+    parameters::SEED,
+};
 use crate::{Error, Result, weights::LpBall};
 
 /// Parameters of `vcmkl`.
@@ -110,6 +115,22 @@ pub enum Objective {
 
 impl VcmklSpec {
     /// Names of the parameters and where they lie.
+    /// The parameters, as users are told about them.
+    pub(super) const PARAMETERS: &'static [Parameter] = &[
+        plain("n_rules", "at least 1, or auto; default 3"),
+        plain("solver", "ccp, am, sgd, pddp, exact; default ccp"),
+        plain("nu", "rewards of margins, one for all or one per rule"),
+        plain("gamma", "share of the cost of errors on the consensus class, 0 to 1"),
+        plain("cost_ratio", "above 0; default 1"),
+        plain("objective", "opt1, as_printed; default opt1"),
+        plain("consensus", "a class; default: the second"),
+        plain("p", "at least 1, or inf; default: no weights are learned"),
+        plain("n_init", "starts of ccp; default 3"),
+        plain("folds", "of n_rules = auto; default 5"),
+        SEED,
+    ];
+
+    /// The parameters by their names.
     pub(super) fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
         let Self { n_rules, nu, gamma, cost_ratio, solver, objective, consensus, p, n_init, folds, seed } = self;
         vec![

@@ -2,6 +2,9 @@
 
 use super::Loss;
 
+/// Steps in the search for a root at most: it ends by itself long before.
+const ROOT_STEPS: usize = 300;
+
 /// A loss that is differentiable in f, its slope almost everywhere so too.
 pub trait SmoothLoss: Loss {
     /// The slope ∂ℓ/∂f of the loss.
@@ -28,7 +31,7 @@ pub(super) fn stationary_bias(loss: &impl SmoothLoss, y: &[f64], f: &[f64], cost
 pub(crate) fn increasing_root(start: f64, at: impl Fn(f64) -> (f64, f64)) -> f64 {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let (mut x, mut last) = (start, 1.0f64);
-    for _ in 0..300 {
+    for _ in 0..ROOT_STEPS {
         let (value, derivative) = at(x);
         if value == 0.0 || value.is_nan() {
             break;

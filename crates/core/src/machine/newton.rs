@@ -20,7 +20,7 @@ use crate::{
 tuning! { "newton"
     /// The method ends after this many steps with the best point it has found.
     most_steps: usize = 100;
-    /// A whole step is taken where it lowers the objective by this share of what its slope promises (Armijo's rule), which is nearly always.
+    /// A whole step is taken where it lowers the objective by this share of what its slope promises (Armijo's rule); else the step ends where its slope vanishes.
     sufficient_decrease_share: f64 = 1e-4;
 }
 

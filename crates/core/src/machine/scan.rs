@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Numbers that the scans work on side by side: the width of a vector register of 512 bits. It is an array length.
 const LANES: usize = 8;
-/// Numbers that a scan works on at a time, so that its buffers stay in the first cache. It is an array length.
+/// Numbers that a scan works on at a time, so that its buffers are small. It is an array length.
 pub(super) const CHUNK: usize = 16 * LANES;
 
 /// Twice the decrease that a line of this slope and curvature promises, 0 uphill.

@@ -30,7 +30,7 @@ tuning! { "smo"
     shrinking_share: f64 = 0.7;
     /// A scan for variables at rest comes after this many steps at the least, and each later one after twice as many as the last.
     least_steps_between_shrinks: usize = 1000;
-    /// The first violation allowed, as a share of half the range of the targets.
+    /// The first violation allowed, as a share of half the range of the targets (of the largest target without a bias).
     first_violation_share: f64 = 1e-2;
     /// The violation allowed next is the present one times the gap wanted over the gap left, times this: the gap is roughly proportional to the
     /// violation.
@@ -42,7 +42,7 @@ tuning! { "smo"
     rounding_share: f64 = 0.05;
     /// Steps per row after which a run with exact entries gives up, beside `exact_steps`.
     exact_steps_per_row: usize = 1000;
-    /// Steps after which a run with exact entries gives up, beside `exact_steps_per_row`: no run has needed them, they only bound the time.
+    /// Steps after which a run with exact entries gives up, beside `exact_steps_per_row`: they only bound the time.
     exact_steps: usize = 10_000_000;
     /// Steps per row after which a run with entries in single precision ends, beside `single_steps`: the exact run goes on from there.
     single_steps_per_row: usize = 20;
@@ -56,7 +56,7 @@ tuning! { "smo"
 
 /// A multiplier within this share of its cost of 0 or of the cost is at that bound: what rounding can leave between them.
 const AT_BOUND: f64 = 1e-9;
-/// Violations below this share of half the range of the targets are rounding.
+/// Violations below this share of the targets' range are rounding.
 const ROUNDED_VIOLATION: f64 = 1e-14;
 /// Curvature below this share of the largest diagonal entry is rounding, and the pair counts as flat.
 const ROUNDED_CURVATURE: f64 = 1e-12;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::trace::{IterRecord, Observer, Status};
 
-/// Records iterations and tells them to an observer.
+/// Records iterations and passes them to an observer, which may stop the run.
 pub struct Recorder<'a> {
     observer: &'a mut dyn Observer,
     began: Instant,

@@ -6,7 +6,10 @@
 use super::{Separable, WeightSet, root};
 use crate::{Error, Result};
 
-/// v Σ θ + (1 − v) Σ θ^p ≤ 1.
+/// Newton's steps for one weight at most: they double the digits, and end when the weight no longer falls.
+const NEWTON_STEPS: usize = 50;
+
+/// The set v Σ θ + (1 − v) Σ θ^p ≤ 1 of the positive orthant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ElasticNet {
     v: f64,
@@ -60,7 +63,7 @@ impl ElasticNet {
         if self.v > 0.0 {
             theta = theta.min((target / self.v).sqrt());
         }
-        for _ in 0..50 {
+        for _ in 0..NEWTON_STEPS {
             let power = theta.powf(self.p - 1.0);
             let value = theta * theta * (self.v + high * power) - target;
             let slope = theta * (2.0 * self.v + (self.p + 1.0) * high * power);

@@ -19,7 +19,7 @@ tuning! { "assign"
     draws_per_start: usize = 4;
 }
 
-/// The distance from a rule without a cluster, larger than all squared distances between unit vectors.
+/// The squared distance from a rule without a cluster, far above those between normalised rows.
 const NO_CLUSTER: f64 = 1e6;
 /// Rules with losses this close, as a share of the margin, are told apart by their decision values.
 const TIE: f64 = 1e-9;

@@ -30,7 +30,7 @@ impl Method for Clmkl {
         let grouped = prepared.groups(job.request)?;
         let base: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
         let placed = place(self, prepared, job.request)?;
-        let local = LocalizedGramSet::cross(base, &placed.memberships, prepared.room());
+        let local = LocalizedGramSet::cross(base, &placed.memberships, prepared.budget_left());
         let regions = placed.memberships.cols();
         let mut built = LocalParts::default();
         for (k, (parts, memory)) in machines.into_iter().zip(memories).enumerate() {

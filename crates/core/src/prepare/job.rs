@@ -43,7 +43,7 @@ impl<'a> Job<'a> {
     /// The optimisation problem of decision functions on kernel terms.
     pub fn problem<'b>(&'b self, parts: Vec<Part<'b>>, grams: &'b dyn GramSource) -> Problem<'b> {
         let TrainSpec { tol, max_iter, working_set, screening, .. } = *self.request;
-        let (machine, budget) = (&*self.machine, self.prepared.room());
+        let (machine, budget) = (&*self.machine, self.prepared.budget_left());
         Problem { grams, parts, machine, budget, tol, max_iter, working_set, screening }
     }
 

@@ -159,7 +159,7 @@ impl Prepared {
     }
 
     /// The memory left for combined kernels, in bytes.
-    pub(crate) fn room(&self) -> Budget {
+    pub(crate) fn budget_left(&self) -> Budget {
         let table = self.table.as_ref().map_or(0, Rows::bytes);
         self.budget.less(table).less(self.grams.bytes())
     }
@@ -167,7 +167,7 @@ impl Prepared {
     /// Says how kernel terms are built, within the memory that is left.
     pub(crate) fn options_left(&self, spec: &TrainSpec) -> BuildOptions {
         let (mut options, _) = options(spec);
-        options.budget = self.room();
+        options.budget = self.budget_left();
         options
     }
 

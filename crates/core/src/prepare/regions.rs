@@ -111,7 +111,7 @@ impl Prepared {
         let data = Dataset::from_rows(x.clone(), self.plan.columns(columns)?)?;
         let kernels = language::parse(text)?.resolve(&data)?;
         let (mut build, _) = options(spec);
-        build.budget = self.room();
+        build.budget = self.budget_left();
         let grams = GramSet::from_rows(x, &kernels, &build)?;
         Ok(PlacingKernel::Own { grams: Box::new(grams), kernels, after: terms })
     }

@@ -41,7 +41,7 @@ impl Prepared {
             return Err(Error::param("model", "one fitted to this request on these rows", "another"));
         }
         let solver = fitting.machine();
-        let room = self.room();
+        let room = self.budget_left();
         let estimate = |(part, machine): (&Part<'_>, &Machine)| {
             let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, None)?;
             let mut a = vec![0.0; n];

@@ -197,7 +197,7 @@ impl<'a> Checked<'a> {
             let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
             checked.scale += fitted.constant_objective();
             let k = checked.parts.len();
-            let local = places.as_ref().map(|p| p.grams(grams, &prepared.grams, k, prepared.room()));
+            let local = places.as_ref().map(|p| p.grams(grams, &prepared.grams, k, prepared.budget_left()));
             let grams: &dyn GramSource = local.as_ref().map_or(grams, |l| l);
             let theta = match (&grouped, &places) {
                 (_, Some(places)) if places.paired => Some(vec![1.0; grams.n_terms()]),

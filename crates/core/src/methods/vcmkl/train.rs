@@ -222,7 +222,7 @@ impl Terms<'_> {
         }
         let grams = &self.prepared.grams;
         let n = grams.n_samples() as u64;
-        let room = self.prepared.room();
+        let room = self.prepared.budget_left();
         let what = format!("{} kernel matrices of {n} samples, one per distinct rule", distinct.len());
         room.check(
             what,

@@ -42,8 +42,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 import mercer
 from mercer import GMKLClassifier, GMKLRegressor, GramView, LpMKLClassifier, SMKLClassifier, UniformMKLClassifier
-from mercer._io import ESTIMATORS
+from mercer import _io
 
+#: Code before 2026-11-20 has a table instead of the function.
+ESTIMATORS = _io.estimators() if hasattr(_io, "estimators") else _io.ESTIMATORS
 #: The largest relative difference that passes.
 TOLERANCE = 1e-10
 #: Numbers are compared as shares of the largest of their list, and of this where all are smaller: an intercept may be zero but for rounding.

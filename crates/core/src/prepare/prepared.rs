@@ -82,7 +82,6 @@ impl Prepared {
         warnings.extend(imputed_views(&scaled, spec.missing));
         let (options, budget) = options(spec);
         let grams = GramSet::from_rows(scaled.rows(), &kernels, &options)?;
-        let budget = budget.less(scaled.rows().bytes());
         warnings.extend_from_slice(grams.notes());
         let texts = raw.rows().sequences().len();
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };

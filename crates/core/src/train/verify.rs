@@ -25,7 +25,7 @@ use crate::{
     linalg::{Matrix, dot},
     machine::Task,
     methods::relative_change,
-    model::{Certificate, Input, Machine, Task as Prediction},
+    model::{Certificate, FittedMachine, Input, Prediction},
     outer::{Memory, Slack, again, larger, times},
     prepare::Prepared,
     request::{MethodSpec, TrainSpec},
@@ -382,7 +382,7 @@ fn regions(model: &Model) -> usize {
 }
 
 /// The multipliers of the kept rows.
-pub(super) fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
+pub(super) fn multipliers(machine: &FittedMachine, kept: &[usize]) -> Result<Vec<f64>> {
     let mut a = vec![0.0; kept.len()];
     for (row, value) in machine.support.iter().zip(&machine.dual_coef) {
         let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;

@@ -6,7 +6,7 @@ use crate::{
     data::{Dataset, Target},
     linalg::Matrix,
     methods::vcmkl::{Instance, Margin, RuleSolution, Terms, negated, reassign, row_costs},
-    model::{Certificate, Machine, RuleSet},
+    model::{Certificate, FittedMachine, RuleSet},
     outer::larger,
     prepare::{MachineTask, Prepared},
     request::{RuleSolver, TrainSpec, VcmklSpec},
@@ -78,7 +78,7 @@ impl CheckedRules<'_> {
         &mut self,
         task: &MachineTask,
         set: &RuleSet,
-        machines: &[Machine],
+        machines: &[FittedMachine],
         values: &Matrix,
         first: usize,
     ) -> Result<()> {

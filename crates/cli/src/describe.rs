@@ -6,7 +6,7 @@ use mercer::{
     Model,
     gram::ApproxError,
     localize::Placement,
-    model::{Certificate, Input, Localized, Task},
+    model::{Certificate, Input, Localized, Prediction},
     report::{self, MethodRow, WeightPanel, significant, table},
     request::{LossName, MethodSpec, Scheme, Value as Setting},
 };
@@ -61,7 +61,7 @@ pub fn text(model: &Model, all: bool) -> String {
 
 fn summary(model: &Model, row: &MethodRow) -> String {
     let task = match &model.task {
-        Task::Classification { classes, scheme } => {
+        Prediction::Classification { classes, scheme } => {
             let how = match (classes.len(), scheme) {
                 (..=2, _) => "",
                 (_, Scheme::OneVsRest) => "; a machine for each against the rest",
@@ -69,7 +69,7 @@ fn summary(model: &Model, row: &MethodRow) -> String {
             };
             format!("classes {}{how}", classes.join(", "))
         }
-        Task::Regression => "a number".into(),
+        Prediction::Regression => "a number".into(),
     };
     let expects = match &model.input {
         Input::Table { columns, standardizer, .. } => {
@@ -197,7 +197,7 @@ pub fn value(model: &Model, all: bool) -> Value {
     let row = MethodRow::new("", model, None);
     let panel = WeightPanel::new("", model);
     let ranked = panel.ranked();
-    let machine = |(name, machine): (String, &mercer::model::Machine)| {
+    let machine = |(name, machine): (String, &mercer::model::FittedMachine)| {
         let weights: Vec<Value> = ranked
             .iter()
             .map(|&(m, _)| (m, machine.weights.iter().skip(m).step_by(panel.kernels.len()).collect::<Vec<_>>()))
@@ -266,7 +266,7 @@ fn size(bytes: u64) -> String {
 mod tests {
     use mercer::{
         kernels::{Function, KernelSpec},
-        model::Machine,
+        model::FittedMachine,
         trace::Status,
     };
 
@@ -275,7 +275,7 @@ mod tests {
     fn model(classes: &[&str], weights: &[[f64; 3]]) -> Model {
         let certificate =
             Certificate { primal: 2.0, dual: 1.5, gap: 0.25, status: Status::MaxIterations, iterations: 9 };
-        let machine = |w: &[f64; 3]| Machine {
+        let machine = |w: &[f64; 3]| FittedMachine {
             weights: w.to_vec(),
             support: vec![0, 4],
             dual_coef: vec![1.0, -1.0],
@@ -285,7 +285,7 @@ mod tests {
         };
         let kernel = |j: usize| KernelSpec::new(Function::Linear, vec![j], format!("linear on x{j}"));
         Model {
-            task: Task::Classification {
+            task: Prediction::Classification {
                 classes: classes.iter().map(ToString::to_string).collect(),
                 scheme: mercer::request::Scheme::OneVsRest,
             },

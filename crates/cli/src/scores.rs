@@ -5,7 +5,7 @@ use mercer::{
     data::Target,
     linalg::Matrix,
     metrics,
-    model::Task,
+    model::Prediction,
     report::{Outcome, Score, wilson},
 };
 
@@ -95,7 +95,7 @@ pub fn per_class(classes: &[String], counts: &[Vec<usize>]) -> Vec<ClassScore> {
 
 /// The same answers, indexed by the model's classes.
 pub fn in_model_classes(truth: Target, model: &Model, column: &str) -> Result<Target> {
-    let (Target::Classes { names, labels }, Task::Classification { classes, .. }) = (&truth, &model.task) else {
+    let (Target::Classes { names, labels }, Prediction::Classification { classes, .. }) = (&truth, &model.task) else {
         return Ok(truth);
     };
     let place = |name: &String| {

@@ -412,7 +412,7 @@ fn class_weights_multiply_the_price() {
 }
 
 /// Traces carry seconds, which differ between runs.
-fn by_row_without_time(model: &Model, like: &Model) -> Vec<mercer::model::Machine> {
+fn by_row_without_time(model: &Model, like: &Model) -> Vec<mercer::model::FittedMachine> {
     let mut machines = model.machines.clone();
     for (m, l) in machines.iter_mut().zip(&like.machines) {
         m.trace.iter_mut().zip(&l.trace).for_each(|(a, b)| a.seconds = b.seconds);

@@ -14,7 +14,7 @@ use mercer::{
     metrics::Metric,
     prepare::Source,
     report::{self, ReportData},
-    select::{Comparison, Contender, Grid, Journal, Protocol, Run, Splitting, Study, Watch, contenders},
+    select::{Comparison, Contender, Grid, Journal, Protocol, SplitRun, Splitting, Study, Watch, contenders},
 };
 
 fn base(kernels: &str) -> TrainSpec {
@@ -32,7 +32,7 @@ fn run(x: &Dataset, y: &Target, contenders: &[Contender], protocol: &Protocol) -
 
 /// Everything but the clock.
 fn timeless(mut c: Comparison) -> Comparison {
-    let clear = |r: &mut Run| {
+    let clear = |r: &mut SplitRun| {
         (r.seconds, r.search_seconds) = (0.0, 0.0);
         r.detail.iter_mut().flat_map(|d| &mut d.trace).for_each(|t| t.seconds = 0.0);
     };

@@ -5,7 +5,7 @@ use mercer::{
     data::{Dataset, Rng, Target, synthetic},
     kernels::Normalize,
     linalg::Matrix,
-    model::Task,
+    model::Prediction,
     request::Scheme,
     request::{
         ClassWeight, Gmkl, GroupBy, LossName, MethodSpec, Nu, RuleCount, RuleSolver, Smkl, Solver, Storage, VcmklSpec,
@@ -267,7 +267,7 @@ fn what_changes_predictions_or_contradicts_itself_is_found() {
     };
     finds(
         &|m| {
-            let Task::Classification { scheme, .. } = &mut m.task else { return };
+            let Prediction::Classification { scheme, .. } = &mut m.task else { return };
             *scheme = Scheme::OneVsOne;
         },
         "one_vs_one",

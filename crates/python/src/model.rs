@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use mercer::{
     data::Target,
     linalg::{Matrix, threads},
-    model::{Input, NewRows, Task},
+    model::{Input, NewRows, Prediction},
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::{
@@ -162,7 +162,7 @@ impl Model {
 
     /// Per machine, the training rows with a non-zero multiplier.
     fn support<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<i64>>> {
-        let rows = |m: &mercer::model::Machine| m.support.iter().map(|&i| i as i64).collect::<Vec<_>>();
+        let rows = |m: &mercer::model::FittedMachine| m.support.iter().map(|&i| i as i64).collect::<Vec<_>>();
         self.0.machines.iter().map(|m| rows(m).into_pyarray(py)).collect()
     }
 
@@ -180,8 +180,8 @@ impl Model {
     fn info(&self) -> String {
         let model = &*self.0;
         let classes = match &model.task {
-            Task::Classification { classes, .. } => Some(classes),
-            Task::Regression => None,
+            Prediction::Classification { classes, .. } => Some(classes),
+            Prediction::Regression => None,
         };
         let (input, columns, texts, n_train) = match &model.input {
             Input::Table { columns, texts, .. } => ("table", Some(columns), *texts, model.n_samples),

@@ -19,7 +19,7 @@ mod verify;
 use mercer::{
     Error, Model, Result,
     data::{Dataset, Table, Target, TaskHint},
-    model::{Input, Task},
+    model::{Input, Prediction},
 };
 
 use crate::{Exit, args::Command, scores};
@@ -58,8 +58,8 @@ fn features(table: &Table, model: &Model) -> Result<Dataset> {
 /// The column `key` as answers of the kind that `model` gives.
 fn answers(table: &Table, model: &Model, key: &str) -> Result<Target> {
     let hint = match model.task {
-        Task::Classification { .. } => TaskHint::Classify,
-        Task::Regression => TaskHint::Regress,
+        Prediction::Classification { .. } => TaskHint::Classify,
+        Prediction::Regression => TaskHint::Regress,
     };
     scores::in_model_classes(table.target(key, hint)?, model, key)
 }

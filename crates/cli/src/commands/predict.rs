@@ -6,7 +6,7 @@ use mercer::{
     Error, Model, Result,
     data::Target,
     linalg::{Matrix, threads},
-    model::Task,
+    model::Prediction,
     request::LossName,
 };
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn csv(model: &Model, predicted: &Target, extras: &[Extra]) -> String {
     let mut out = String::from("prediction");
     for (name, numbers) in extras {
         match &model.task {
-            Task::Classification { classes, .. } if numbers.cols() > 1 => {
+            Prediction::Classification { classes, .. } if numbers.cols() > 1 => {
                 for class in classes {
                     let _ = write!(out, ",{}", quoted(&format!("{name}_{class}")));
                 }

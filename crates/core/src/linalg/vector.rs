@@ -34,9 +34,9 @@ fn wide_avx2<W: Wide>(work: W) -> W::Out {
     work.run()
 }
 
-struct Sum<'a, T>(&'a [f64], &'a [f64], T);
+struct ProductSum<'a, T>(&'a [f64], &'a [f64], T);
 
-impl<T: Fn(f64, f64) -> f64> Wide for Sum<'_, T> {
+impl<T: Fn(f64, f64) -> f64> Wide for ProductSum<'_, T> {
     type Out = f64;
 
     #[inline(always)]
@@ -117,7 +117,7 @@ fn lanes(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
 
 #[inline(always)]
 fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
-    if a.len() < SHORT { lanes(a, b, term) } else { wide(Sum(a, b, term)) }
+    if a.len() < SHORT { lanes(a, b, term) } else { wide(ProductSum(a, b, term)) }
 }
 
 /// The inner product of a and b over the shorter length.
@@ -240,7 +240,7 @@ mod tests {
         [(0.1, &a), (0.2, &b), (0.3, &a), (0.4, &b)].iter().for_each(|(w, x)| axpy(*w, x, &mut one));
         assert_eq!(four, one);
         // Both variants give the same bits.
-        assert_eq!(wide(Sum(&a, &b, |x, z| x * z)), lanes(&a, &b, |x, z| x * z));
+        assert_eq!(wide(ProductSum(&a, &b, |x, z| x * z)), lanes(&a, &b, |x, z| x * z));
         for d in [1, 7, 20, 38] {
             let mut out = [[0.0; 2]; 3];
             dots(&a[..d], &b[..2 * d], &mut out[0]);

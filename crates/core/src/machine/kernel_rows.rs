@@ -18,7 +18,7 @@ tuning! { "kernel_rows"
 }
 
 /// Rows of K for a solver that revisits them.
-pub(super) trait Rows {
+pub(super) trait KernelRows {
     /// The number type of an entry.
     type Entry: Cell;
     /// Makes row i available. The two rows fetched last are.
@@ -32,7 +32,7 @@ pub(super) trait Rows {
 /// Rows of a matrix in memory, the whole one or a shrunken one.
 pub(super) struct DenseRows<'a, T: Cell>(pub Cow<'a, Square<T>>);
 
-impl<T: Cell> Rows for DenseRows<'_, T> {
+impl<T: Cell> KernelRows for DenseRows<'_, T> {
     type Entry = T;
 
     fn fetch(&mut self, _: usize) {}
@@ -51,14 +51,14 @@ pub(super) struct FactorRows {
     factor: Matrix,
     /// The place of each row among the slots, or `EMPTY`.
     slot: Vec<usize>,
-    slots: Vec<Slot>,
+    slots: Vec<CacheSlot>,
     /// Number of rows that are kept at most.
     capacity: usize,
     /// Number of fetches so far: a slot used longest ago is used again first.
     clock: u64,
 }
 
-struct Slot {
+struct CacheSlot {
     row: usize,
     used: u64,
     values: Vec<f64>,
@@ -75,7 +75,7 @@ impl FactorRows {
     }
 }
 
-impl Rows for FactorRows {
+impl KernelRows for FactorRows {
     type Entry = f64;
 
     fn fetch(&mut self, i: usize) {
@@ -85,12 +85,12 @@ impl Rows for FactorRows {
             return;
         }
         let at = if self.slots.len() < self.capacity {
-            self.slots.push(Slot { row: EMPTY, used: 0, values: vec![0.0; self.factor.rows()] });
+            self.slots.push(CacheSlot { row: EMPTY, used: 0, values: vec![0.0; self.factor.rows()] });
             self.slots.len() - 1
         } else {
             (0..self.slots.len()).min_by_key(|&s| self.slots[s].used).unwrap_or(0)
         };
-        let Slot { row, used, values } = &mut self.slots[at];
+        let CacheSlot { row, used, values } = &mut self.slots[at];
         if *row != EMPTY {
             self.slot[*row] = EMPTY;
         }

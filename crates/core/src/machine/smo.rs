@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use super::{
     Combined, Machine, Solution, Stop, Task, has_few_columns, interior,
-    kernel_rows::{DenseRows, FactorRows, Rows},
+    kernel_rows::{DenseRows, FactorRows, KernelRows},
     scan::{CHUNK, Least, chunks, minimum, promise},
 };
 use crate::{
@@ -133,7 +133,7 @@ impl Machine for Smo {
 
 impl Smo {
     /// The solution, and whether it is one: where patience ends it need not be.
-    fn run<R: Rows>(
+    fn run<R: KernelRows>(
         self,
         kernel: &Combined,
         mut rows: R,
@@ -225,7 +225,7 @@ impl SmoState {
     }
 
     /// Makes steps until no pair (no variable, without a bias) violates optimality by more than `tolerance`.
-    fn optimise<R: Rows>(&mut self, rows: &mut R, tolerance: f64, steps_left: &mut usize) {
+    fn optimise<R: KernelRows>(&mut self, rows: &mut R, tolerance: f64, steps_left: &mut usize) {
         let n = self.a.len();
         let mut patience = n.max(TUNING.least_steps_between_shrinks);
         while !self.steps(rows, tolerance, patience, steps_left) {
@@ -245,13 +245,19 @@ impl SmoState {
     }
 
     /// Makes at most `patience` steps; true when optimal to `tolerance` (or out of steps).
-    fn steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
+    fn steps<R: KernelRows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
         wide(StepLoop { state: self, rows, tolerance, patience, steps_left })
     }
 
     /// Moves pairs, which keeps Σ a_i.
     #[inline(always)]
-    fn pair_steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
+    fn pair_steps<R: KernelRows>(
+        &mut self,
+        rows: &mut R,
+        tolerance: f64,
+        patience: usize,
+        steps_left: &mut usize,
+    ) -> bool {
         let (mut i, mut lowest) = self.lowest_up();
         for _ in 0..patience {
             if *steps_left == 0 || lowest == f64::INFINITY {
@@ -276,7 +282,13 @@ impl SmoState {
     /// Moves, where no constraint binds Σ a_i, the variable that gains most alone, or against the partner with which it gains more. Such pairs
     /// are not needed, but they keep the sum of all multipliers, along which kernels are steep: several times faster where C is large.
     #[inline(always)]
-    fn free_steps<R: Rows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
+    fn free_steps<R: KernelRows>(
+        &mut self,
+        rows: &mut R,
+        tolerance: f64,
+        patience: usize,
+        steps_left: &mut usize,
+    ) -> bool {
         for _ in 0..patience {
             let (i, violation) = self.best_single();
             if *steps_left == 0 || violation <= tolerance {
@@ -475,7 +487,7 @@ impl SmoState {
     }
 
     /// Takes over what `inner` found for `index` and brings every gradient up to date.
-    fn absorb<R: Rows>(&mut self, inner: &Self, index: &[usize], rows: &mut R) {
+    fn absorb<R: KernelRows>(&mut self, inner: &Self, index: &[usize], rows: &mut R) {
         for (k, &i) in index.iter().enumerate() {
             let change = inner.a[k] - self.a[i];
             if change != 0.0 {
@@ -497,7 +509,7 @@ struct StepLoop<'a, R> {
     steps_left: &'a mut usize,
 }
 
-impl<R: Rows> Wide for StepLoop<'_, R> {
+impl<R: KernelRows> Wide for StepLoop<'_, R> {
     type Out = bool;
 
     #[inline(always)]

@@ -62,12 +62,12 @@ impl fmt::Debug for Cache {
 enum EvaluationPart {
     StoredKernels(StoredKernels),
     Explicit(Explicit),
-    Ready(Share),
+    Ready(KernelShare),
 }
 
 /// What a kernel adds to one function.
 #[derive(Clone, Default)]
-struct Share {
+struct KernelShare {
     function: usize,
     /// Stored rows or Gram columns, by their places; nothing for features.
     at: Vec<usize>,
@@ -76,7 +76,7 @@ struct Share {
     absent: f64,
 }
 
-impl Share {
+impl KernelShare {
     /// With rows counted among `rows`, both ascending: as many as these, they are these.
     fn within(mut self, rows: &[usize]) -> Self {
         let mut pairs: Vec<(usize, f64)> = places(&self.at, rows).into_iter().zip(self.coef).collect();
@@ -91,7 +91,7 @@ struct KernelShares {
     /// Its columns are counted among the needed ones.
     spec: KernelSpec,
     form: TermForm,
-    shares: Vec<Share>,
+    shares: Vec<KernelShare>,
 }
 
 impl KernelShares {
@@ -186,12 +186,12 @@ fn bundles(predictor: &Predictor, kernels: &[KernelSpec]) -> Vec<KernelShares> {
             TermBasis::Columns { at, coef } => (TermForm::Columns, at.clone(), coef),
             TermBasis::Features { coef } => (TermForm::Features, Vec::new(), coef),
         };
-        (term.kernel, form, Share { function, at, coef: coef.clone(), absent: term.absent })
+        (term.kernel, form, KernelShare { function, at, coef: coef.clone(), absent: term.absent })
     };
     let mut all: Vec<_> =
         predictor.decisions.iter().enumerate().flat_map(|(m, d)| d.terms.iter().map(move |t| share(m, t))).collect();
     all.sort_by_key(|(kernel, form, _)| (*kernel, *form));
-    let bundle = |same: &[(usize, TermForm, Share)]| {
+    let bundle = |same: &[(usize, TermForm, KernelShare)]| {
         let mut spec = kernels[same[0].0].clone();
         if !spec.is_precomputed() {
             spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
@@ -205,7 +205,7 @@ fn bundles(predictor: &Predictor, kernels: &[KernelSpec]) -> Vec<KernelShares> {
 struct Explicit {
     spec: KernelSpec,
     features: Features,
-    shares: Vec<Share>,
+    shares: Vec<KernelShare>,
 }
 
 enum Features {
@@ -271,7 +271,7 @@ impl Explicit {
             }
         }
         let spec = KernelSpec::new(Function::Linear, (0..x.text_start()).collect(), String::new());
-        let share = |function| Share { function, ..Share::default() };
+        let share = |function| KernelShare { function, ..KernelShare::default() };
         Self { spec, features: Features::Combined(directions), shares: (0..functions).map(share).collect() }
     }
 
@@ -305,7 +305,7 @@ impl Explicit {
 
 /// Kernels that start from the same numbers per pair of rows.
 struct StoredKernels {
-    rows: Prepared,
+    rows: PreparedRows,
     count: usize,
     kernels: Vec<Member>,
 }
@@ -315,18 +315,18 @@ struct Member {
     /// Its rows among those of all kernels here.
     at: Vec<usize>,
     /// With their rows counted among those of the kernel, ascending.
-    shares: Vec<Share>,
+    shares: Vec<KernelShare>,
 }
 
 /// Rows as kernels see them.
-enum Prepared {
+enum PreparedRows {
     /// One line of numbers for all kernels.
     Once(Points),
     /// A line per kernel, in one pass.
     Together(Together),
 }
 
-impl Prepared {
+impl PreparedRows {
     fn new(kernels: &[&KernelSpec], rows: &Rows) -> Self {
         let together = if kernels.len() > 1 { Together::new(kernels, rows) } else { None };
         together.map_or_else(|| Self::Once(kernels[0].points(rows)), Self::Together)
@@ -350,7 +350,7 @@ impl StoredKernels {
     fn new(bundles: Vec<KernelShares>, stored: &Rows) -> Self {
         let all = union(bundles.iter().flat_map(|b| b.shares.iter().map(|s| s.at.as_slice())));
         let specs: Vec<&KernelSpec> = bundles.iter().map(|b| &b.spec).collect();
-        let rows = Prepared::new(&specs, &stored.select_rows(&all));
+        let rows = PreparedRows::new(&specs, &stored.select_rows(&all));
         let member = |KernelShares { spec, shares, .. }: KernelShares| {
             let own = union(shares.iter().map(|s| s.at.as_slice()));
             let shares = shares.into_iter().map(|s| s.within(&own)).collect();
@@ -361,14 +361,14 @@ impl StoredKernels {
 
     fn add(&self, x: &Rows, spherical: bool, out: &mut [f64], functions: usize) {
         let specs: Vec<&KernelSpec> = self.kernels.iter().map(|k| &k.spec).collect();
-        let points = Prepared::new(&specs, x);
+        let points = PreparedRows::new(&specs, x);
         let absent = x.absent(&specs[0].columns);
         let squares: Vec<Vec<f64>> = match &points {
             _ if !spherical => vec![Vec::new(); specs.len()],
-            Prepared::Once(points) => specs.iter().map(|s| points.diagonal_of(s.function)).collect(),
-            Prepared::Together(_) => specs.iter().map(|s| s.points(x).diagonal()).collect(),
+            PreparedRows::Once(points) => specs.iter().map(|s| points.diagonal_of(s.function)).collect(),
+            PreparedRows::Together(_) => specs.iter().map(|s| s.points(x).diagonal()).collect(),
         };
-        let lines = if matches!(points, Prepared::Once(_)) { 1 } else { specs.len() };
+        let lines = if matches!(points, PreparedRows::Once(_)) { 1 } else { specs.len() };
         let mut numbers = Matrix::zeros(lines, self.count);
         let (mut values, mut some) = (Vec::new(), Vec::new());
         for (i, out) in out.chunks_mut(functions).enumerate() {

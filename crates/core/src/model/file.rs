@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Certificate, Input, Localized, Machine, Model, Predictor, Rules, Task,
+    Certificate, FittedMachine, Input, Localized, Model, Prediction, Predictor, Rules,
     evaluate::Cache,
     predictor::{Decision, Term, TermBasis, TermHeader},
 };
@@ -40,7 +40,7 @@ const CHECKSUM_KEY: &str = "\"crc32\":\"";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
-    task: Task,
+    task: Prediction,
     input: Input,
     spec: serde_json::Value,
     machines: Vec<MachineHeader>,
@@ -336,7 +336,7 @@ fn assemble(mut header: Header, tensors: &Tensors) -> Result<Model> {
 
 /// The request as a typed value, and what of it this version cannot read, if anything. Predictions do not need the request, so that a field
 /// nobody knows here makes no model useless: it is left at its default.
-fn request(stated: serde_json::Value, task: &Task) -> (TrainSpec, Option<String>) {
+fn request(stated: serde_json::Value, task: &Prediction) -> (TrainSpec, Option<String>) {
     let stated = in_stated_units(stated, task);
     if let Ok(request) = serde_json::from_value(stated.clone()) {
         return (request, None);
@@ -370,11 +370,11 @@ fn check_counts(header: &Header) -> Result<usize> {
         return Err(broken("it names columns it does not have"));
     }
     let wanted = match &header.task {
-        Task::Classification { classes, .. } if classes.len() < 2 => {
+        Prediction::Classification { classes, .. } if classes.len() < 2 => {
             return Err(broken("it has less than two classes"));
         }
-        Task::Classification { classes, scheme } => scheme.machines(classes.len()),
-        Task::Regression => 1,
+        Prediction::Classification { classes, scheme } => scheme.machines(classes.len()),
+        Prediction::Regression => 1,
     };
     if header.rules.as_ref().map_or(header.machines.len(), |r| r.machines.len()) != wanted {
         return Err(broken("its machines are not as many as its classes need"));
@@ -413,7 +413,7 @@ fn machines(
     n_kernels: usize,
     n_rows: usize,
     tensors: &Tensors,
-) -> Result<(Vec<Machine>, Vec<Decision>)> {
+) -> Result<(Vec<FittedMachine>, Vec<Decision>)> {
     let (mut machines, mut decisions) = (Vec::new(), Vec::new());
     for (k, m) in std::mem::take(&mut header.machines).into_iter().enumerate() {
         let at = tensors.take_index(&format!("term_rows.{k}"), usize::MAX)?;
@@ -425,7 +425,7 @@ fn machines(
         if weights.len() != n_kernels * weight_rows {
             return Err(broken("weights and kernels differ in number"));
         }
-        machines.push(Machine {
+        machines.push(FittedMachine {
             weights,
             support: tensors.take_index(&format!("support.{k}"), usize::MAX)?,
             dual_coef: tensors.take_f64(&format!("dual_coef.{k}"))?,
@@ -449,8 +449,8 @@ fn frequencies(n_columns: usize, tensors: &Tensors) -> Result<Vec<Frequencies>> 
 }
 
 /// A request written before targets were scaled asks for the problem in the target's own units, and has no word for it.
-fn in_stated_units(mut spec: serde_json::Value, task: &Task) -> serde_json::Value {
-    if let (Task::Regression, Some(fields)) = (task, spec.as_object_mut().filter(|f| f.contains_key("epsilon"))) {
+fn in_stated_units(mut spec: serde_json::Value, task: &Prediction) -> serde_json::Value {
+    if let (Prediction::Regression, Some(fields)) = (task, spec.as_object_mut().filter(|f| f.contains_key("epsilon"))) {
         fields.entry("scale_target").or_insert(false.into());
     }
     spec

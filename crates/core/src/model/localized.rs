@@ -90,7 +90,7 @@ impl Model {
     pub fn local_weights(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Vec<Matrix>> {
         let localized = self.localized_part()?;
         let placed = self.place(localized, rows, given)?;
-        let weights = |(k, machine): (usize, &super::Machine)| {
+        let weights = |(k, machine): (usize, &super::FittedMachine)| {
             let gating = localized.gating(k);
             let memberships = &placed.memberships[if localized.gatings.len() == 1 { 0 } else { k }];
             if gating.is_paired() {

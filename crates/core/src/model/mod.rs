@@ -68,7 +68,7 @@ impl FitPart {
 /// What the model predicts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Task {
+pub enum Prediction {
     /// Classes, in the order of [`Target::Classes`]. Two classes: one machine, positive = the second class. More: see [`Scheme`].
     Classification {
         /// The names of the classes, in the order of their numbers.
@@ -80,7 +80,7 @@ pub enum Task {
     Regression,
 }
 
-impl Task {
+impl Prediction {
     /// The class or the pair of classes that each machine is for; one unnamed machine for values.
     pub fn machine_names(&self) -> Vec<String> {
         match self {
@@ -186,7 +186,7 @@ pub struct Certificate {
 
 /// One decision function: binary classification and regression have one, several classes one per class.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
+pub struct FittedMachine {
     /// Weight of every base kernel; exact zeros are zeros. Localized: region after region, or the mean over training rows where every
     /// kernel has a gate of its own.
     pub weights: Vec<f64>,
@@ -206,13 +206,13 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// What it predicts: classes or numbers.
-    pub task: Task,
+    pub task: Prediction,
     /// The data it expects.
     pub input: Input,
     /// The request it answers, with every default filled in.
     pub request: TrainSpec,
     /// The fitted machines, one per decision function.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<FittedMachine>,
     /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
     pub shared: Option<Certificate>,
     /// How machines are rules of fewer decisions; `None` for all methods but veto–consensus, where `machines` lists the rules.
@@ -247,13 +247,13 @@ impl Model {
             return rules.names();
         }
         match &self.task {
-            Task::Regression => (1..=self.machines.len()).map(|k| format!("machine {k}")).collect(),
-            classes @ Task::Classification { .. } => classes.machine_names(),
+            Prediction::Regression => (1..=self.machines.len()).map(|k| format!("machine {k}")).collect(),
+            classes @ Prediction::Classification { .. } => classes.machine_names(),
         }
     }
 
     /// Machines with weights of their own, or the first one for all that share theirs.
-    pub fn own_weights(&self) -> Vec<(String, &Machine)> {
+    pub fn own_weights(&self) -> Vec<(String, &FittedMachine)> {
         if self.shared.is_some() {
             return self.machines.first().map(|m| ("all machines".to_string(), m)).into_iter().collect();
         }
@@ -265,7 +265,7 @@ impl Model {
         let vectors = self.own_weights();
         let several = vectors.len() > 1;
         let kernels = self.kernel_names().len().max(1);
-        let rows = |(name, machine): &(String, &Machine)| {
+        let rows = |(name, machine): &(String, &FittedMachine)| {
             let rows: Vec<Vec<f64>> = machine.weights.chunks(kernels).map(<[f64]>::to_vec).collect();
             let count = rows.len();
             let told = |(j, row): (usize, Vec<f64>)| match (several, count) {
@@ -441,7 +441,7 @@ impl Model {
         self.task.decide(decision)
     }
 
-    /// Scores per class from decision values, as [`Task::class_scores`] says.
+    /// Scores per class from decision values, as [`Prediction::class_scores`] says.
     pub fn class_scores(&self, decision: &Matrix) -> Matrix {
         self.task.class_scores(decision)
     }
@@ -453,7 +453,7 @@ impl Model {
     /// p_i ∝ 1 / (1 + Σ_j exp(−m_ij)), which is exact where the pairs agree with each other; the likeliest class can then differ from the
     /// one with most votes.
     pub fn probabilities(&self, decision: &Matrix) -> Option<Matrix> {
-        let Task::Classification { classes, scheme } = &self.task else { return None };
+        let Prediction::Classification { classes, scheme } = &self.task else { return None };
         if self.request.loss != Some(LossName::Logistic) {
             return None;
         }

@@ -5,7 +5,7 @@ use crate::{
     Error, Model, Result,
     data::Target,
     machine::Fitting,
-    model::{Certificate, Fit, FitPart, Localized, Machine, Predictor},
+    model::{Certificate, Fit, FitPart, FittedMachine, Localized, Predictor},
     request::TrainSpec,
     trace::relative_gap,
 };
@@ -77,7 +77,7 @@ impl Prepared {
     }
 
     /// Describes one decision function. Where weights are shared, its certificate is the machine's own at these weights.
-    fn machine(&self, fit: &Fit, part: &FitPart) -> Machine {
+    fn machine(&self, fit: &Fit, part: &FitPart) -> FittedMachine {
         let support: Vec<usize> = (0..part.dual.len()).filter(|&i| part.dual[i] != 0.0).collect();
         let certificate = if fit.parts.len() == 1 {
             fit.certificate
@@ -85,7 +85,7 @@ impl Prepared {
             let (primal, dual) = (part.primal, part.lower);
             Certificate { primal, dual, gap: relative_gap(primal, dual), ..fit.certificate }
         };
-        Machine {
+        FittedMachine {
             weights: fit.weights.clone(),
             dual_coef: support.iter().map(|&i| part.dual[i]).collect(),
             support: support.iter().map(|&i| self.samples.kept[i]).collect(),

@@ -5,7 +5,7 @@ use crate::{
     Model,
     data::Target,
     linalg::Matrix,
-    model::{FLAT, Fit, FitPart, Task},
+    model::{FLAT, Fit, FitPart, Prediction},
     outer::Part,
     request::Scheme,
 };
@@ -30,7 +30,7 @@ impl Prepared {
                 let remedy = "a larger C, a smaller epsilon or other kernels may do better";
                 format!("{FLAT}predictions vary by {share:.1e} times what the target varies by; {remedy}")
             }),
-            (Target::Classes { .. }, task @ Task::Classification { classes, .. }) => {
+            (Target::Classes { .. }, task @ Prediction::Classification { classes, .. }) => {
                 one_class(task, values).map(|class| {
                     let remedy = "a larger C, balanced class weights or other kernels may do better";
                     format!("{FLAT}all {rows} are predicted to be `{}`; {remedy}", classes[class])
@@ -44,9 +44,10 @@ impl Prepared {
 
 /// Is every decision function of the fit a constant on its rows, in the units it was fitted in? `alone` is what the model predicts, where
 /// this is its only decision function: then it is a constant also where it takes all rows for one class.
-pub(crate) fn is_constant(fit: &Fit, parts: &[Part<'_>], alone: Option<&Task>) -> bool {
+pub(crate) fn is_constant(fit: &Fit, parts: &[Part<'_>], alone: Option<&Prediction>) -> bool {
     let still = |(own, part): (&FitPart, &Part<'_>)| little_spread(&own.fitted, part.task.y).is_some();
-    let one_sided = |task: &Task| one_class(task, &fit.parts.iter().map(|p| p.fitted.clone()).collect::<Vec<_>>());
+    let one_sided =
+        |task: &Prediction| one_class(task, &fit.parts.iter().map(|p| p.fitted.clone()).collect::<Vec<_>>());
     fit.parts.iter().zip(parts).all(still) || alone.and_then(one_sided).is_some()
 }
 
@@ -58,8 +59,8 @@ fn little_spread(predicted: &[f64], y: &[f64]) -> Option<f64> {
 }
 
 /// Finds the class that every row is predicted to be, if there is one.
-fn one_class(task: &Task, values: &[Vec<f64>]) -> Option<usize> {
-    let Task::Classification { classes, scheme } = task else { return None };
+fn one_class(task: &Prediction, values: &[Vec<f64>]) -> Option<usize> {
+    let Prediction::Classification { classes, scheme } = task else { return None };
     if *scheme == Scheme::OneVsOne && classes.len() > 2 {
         // Pairs know the rows of their own classes alone: a class that wins all its pairs on all of them wins everywhere.
         let pairs = Scheme::pairs(classes.len());
@@ -82,8 +83,8 @@ fn one_class(task: &Task, values: &[Vec<f64>]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn task(classes: usize, scheme: Scheme) -> Task {
-        Task::Classification { classes: (0..classes).map(|c| c.to_string()).collect(), scheme }
+    fn task(classes: usize, scheme: Scheme) -> Prediction {
+        Prediction::Classification { classes: (0..classes).map(|c| c.to_string()).collect(), scheme }
     }
 
     #[test]

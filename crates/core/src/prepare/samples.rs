@@ -4,7 +4,7 @@ use crate::{
     Error, Result, Told,
     data::Target,
     machine::Fitting,
-    model::Task as Prediction,
+    model::Prediction,
     request::{ClassWeight, LossName, Scheme, TrainSpec},
     trace::Observer,
 };

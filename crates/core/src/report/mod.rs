@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Model,
-    model::Machine,
+    model::FittedMachine,
     select::{Comparison, Tuning},
     trace::{IterRecord, Status},
     train::Diagnosis,
@@ -170,7 +170,7 @@ impl MethodRow {
     pub fn new(method: &str, model: &Model, score: Option<Score>) -> Self {
         let total = model.kernel_names().len();
         // Localized models have a weight per region.
-        let used = |k: &Machine, m: usize| k.weights.iter().skip(m).step_by(total.max(1)).any(|w| *w != 0.0);
+        let used = |k: &FittedMachine, m: usize| k.weights.iter().skip(m).step_by(total.max(1)).any(|w| *w != 0.0);
         let selected = (0..total).filter(|&m| model.machines.iter().any(|k| used(k, m))).count();
         let weights: Vec<f64> = WeightPanel::new(method, model).ranked().into_iter().map(|(_, w)| w).collect();
         let certificate = model.certificate();
@@ -209,7 +209,7 @@ impl WeightPanel {
 pub fn trace_lines(method: &str, model: &Model) -> Vec<TraceLine> {
     let vectors = model.own_weights();
     let several = vectors.len() > 1;
-    let line = |(name, machine): (String, &Machine)| TraceLine {
+    let line = |(name, machine): (String, &FittedMachine)| TraceLine {
         method: if several { format!("{method}, {name}") } else { method.into() },
         records: machine.trace.clone(),
     };

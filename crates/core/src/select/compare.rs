@@ -31,7 +31,7 @@ const MOST_REGIONS: usize = 20;
 
 /// One method on one split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct SplitRun {
     /// Label of the contender.
     pub method: String,
     /// Number of the split, from 0.
@@ -106,7 +106,7 @@ pub(super) fn compare(work: Work<'_>) -> Result<Option<Comparison>> {
     let ahead = |c: &Contender| -> Result<Ahead> {
         let mut ahead = Ahead { name: c.label.clone(), total: splits.len(), found: 0, seconds: 0.0 };
         for s in 0..splits.len() {
-            if let Some(run) = journal.get::<Run>(&id(s, &c.label))? {
+            if let Some(run) = journal.get::<SplitRun>(&id(s, &c.label))? {
                 ahead.found += 1;
                 ahead.seconds += run.seconds + run.search_seconds;
             }
@@ -172,12 +172,12 @@ pub(super) fn in_parallel<T: Send>(
 }
 
 /// All contenders on one split.
-fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<Vec<Run>>> {
+fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<Vec<SplitRun>>> {
     let mut nest = None;
     let mut runs = Vec::with_capacity(work.contenders.len());
     for (place, contender) in work.contenders.iter().enumerate() {
         let id = id(s, &contender.label);
-        if let Some(run) = work.journal.get::<Run>(&id)? {
+        if let Some(run) = work.journal.get::<SplitRun>(&id)? {
             runs.push(run);
             continue;
         }
@@ -194,7 +194,7 @@ fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<
             Err(e @ (Error::Param { .. } | Error::Shape { .. } | Error::Syntax { .. } | Error::Memory { .. })) => {
                 return Err(e);
             }
-            Err(e) => Run::failed(contender, &e),
+            Err(e) => SplitRun::failed(contender, &e),
         };
         if work.study.watch.stopped() {
             return Ok(None);
@@ -235,7 +235,7 @@ impl<'a> Nest<'a> {
         Ok(Self { work, outer, train, inner })
     }
 
-    fn run(&mut self, contender: &Contender) -> Result<Run> {
+    fn run(&mut self, contender: &Contender) -> Result<SplitRun> {
         let Study { protocol, watch, .. } = self.work.study;
         let terms = self.outer.terms(&contender.spec)?;
         let kernels: Vec<String> = terms.kernel_names();
@@ -250,7 +250,7 @@ impl<'a> Nest<'a> {
         let rows = model.weight_rows();
         let certificate = model.certificate();
         let grid_and_price = single_values(&contender.grid, &spec);
-        Ok(Run {
+        Ok(SplitRun {
             method: contender.label.clone(),
             split: 0,
             score,
@@ -334,7 +334,7 @@ impl<'a> Nest<'a> {
     }
 }
 
-impl Run {
+impl SplitRun {
     fn failed(contender: &Contender, error: &Error) -> Self {
         Self {
             method: contender.label.clone(),

@@ -17,7 +17,7 @@ mod study;
 mod summary;
 mod tune;
 
-pub use compare::{Detail, Run};
+pub use compare::{Detail, SplitRun};
 pub use contender::{Contender, contenders};
 pub use grid::Grid;
 pub use held_out::held_out;

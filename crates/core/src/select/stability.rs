@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Run;
+use super::SplitRun;
 use crate::metrics::mean_interval;
 
 /// One kernel over all splits.
@@ -53,7 +53,7 @@ pub(super) fn common(banks: &[Option<Vec<String>>]) -> (Vec<String>, Vec<Vec<usi
 }
 
 impl Stability {
-    pub(super) fn new(method: &str, runs: &[&Run], names: &[String], places: &[Vec<usize>]) -> Self {
+    pub(super) fn new(method: &str, runs: &[&SplitRun], names: &[String], places: &[Vec<usize>]) -> Self {
         let mut shares = vec![vec![0.0; runs.len()]; names.len()];
         for (r, run) in runs.iter().enumerate() {
             for (m, w) in run.weights.iter().enumerate() {

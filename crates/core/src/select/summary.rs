@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Contender, Paired, Run, Stability,
+    Contender, Paired, SplitRun, Stability,
     compare::{Work, numbers},
     holm, interchangeable, paired, stability,
 };
@@ -108,14 +108,14 @@ pub struct Comparison {
     /// Kernel names of the first split.
     pub kernels: Vec<String>,
     /// Every run, less its predictions.
-    pub runs: Vec<Run>,
+    pub runs: Vec<SplitRun>,
 }
 
 impl Comparison {
-    pub(super) fn new(work: Work<'_>, splits: &[Split], mut runs: Vec<Run>) -> Self {
+    pub(super) fn new(work: Work<'_>, splits: &[Split], mut runs: Vec<SplitRun>) -> Self {
         let metric = work.study.protocol.metric;
         let labels: Vec<&str> = work.contenders.iter().map(|c| c.label.as_str()).collect();
-        let by_method: Vec<Vec<&Run>> =
+        let by_method: Vec<Vec<&SplitRun>> =
             labels.iter().map(|l| runs.iter().filter(|r| r.method == *l).collect()).collect();
         let ratio = splits.iter().map(|(a, b)| b.len() as f64 / a.len() as f64).sum::<f64>() / splits.len() as f64;
         let mut lines: Vec<Line> = by_method.iter().map(|own| line(own, work.study.target, splits)).collect();
@@ -150,7 +150,7 @@ impl Comparison {
             .iter()
             .zip(&by_method)
             .map(|(label, own)| {
-                let scored: Vec<&Run> = own.iter().copied().filter(|r| r.error.is_none()).collect();
+                let scored: Vec<&SplitRun> = own.iter().copied().filter(|r| r.error.is_none()).collect();
                 Stability::new(label, &scored, &kernels, &places)
             })
             .collect();
@@ -211,11 +211,11 @@ fn mean_sd(values: &[f64]) -> (f64, f64) {
     (mean, if values.len() > 1 { sd } else { 0.0 })
 }
 
-fn line(own: &[&Run], target: &Target, splits: &[Split]) -> Line {
-    let fitted: Vec<&Run> = own.iter().copied().filter(|r| r.error.is_none()).collect();
+fn line(own: &[&SplitRun], target: &Target, splits: &[Split]) -> Line {
+    let fitted: Vec<&SplitRun> = own.iter().copied().filter(|r| r.error.is_none()).collect();
     let scores: Vec<f64> = fitted.iter().filter_map(|r| r.score).collect();
     let (mean, sd) = mean_sd(&scores);
-    let over = |f: fn(&Run) -> f64| {
+    let over = |f: fn(&SplitRun) -> f64| {
         if fitted.is_empty() { (0.0, 0.0) } else { mean_sd(&fitted.iter().map(|r| f(r)).collect::<Vec<_>>()) }
     };
     let selected = over(|r| r.selected as f64);
@@ -243,7 +243,7 @@ fn line(own: &[&Run], target: &Target, splits: &[Split]) -> Line {
 }
 
 /// Each parameter's commonest value; of equals the first seen.
-fn commonest(runs: &[&Run]) -> Vec<(String, String)> {
+fn commonest(runs: &[&SplitRun]) -> Vec<(String, String)> {
     let Some(first) = runs.first() else { return Vec::new() };
     let value = |name: &str| {
         let seen: Vec<&String> =
@@ -256,7 +256,7 @@ fn commonest(runs: &[&Run]) -> Vec<(String, String)> {
 
 type Outcomes = (Vec<(f64, f64)>, Option<Vec<Vec<usize>>>, Vec<(f64, f64)>);
 
-fn outcomes(runs: &[&Run], target: &Target, splits: &[Split]) -> Outcomes {
+fn outcomes(runs: &[&SplitRun], target: &Target, splits: &[Split]) -> Outcomes {
     let (mut truth, mut predicted, mut decision) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         truth.extend(numbers(&target.select(&splits[run.split].1)));
@@ -323,11 +323,11 @@ fn protocol(work: Work<'_>, splits: &[Split]) -> Vec<(String, String)> {
     facts
 }
 
-fn warnings(runs: &[Run], lines: &[Line]) -> Vec<String> {
+fn warnings(runs: &[SplitRun], lines: &[Line]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in lines {
-        let own: Vec<&Run> = runs.iter().filter(|r| r.method == line.method).collect();
-        let failed: Vec<&&Run> = own.iter().filter(|r| r.error.is_some()).collect();
+        let own: Vec<&SplitRun> = runs.iter().filter(|r| r.method == line.method).collect();
+        let failed: Vec<&&SplitRun> = own.iter().filter(|r| r.error.is_some()).collect();
         if let Some(first) = failed.first().and_then(|r| r.error.as_ref()) {
             out.push(format!("{}: {} of {} runs failed, the first: {first}", line.method, failed.len(), own.len()));
         }

@@ -5,7 +5,7 @@ use crate::{
     gram::GramSource,
     machine::{Combined, Solution, xi_alpha},
     methods::{Threshold, collapse_threshold},
-    model::Machine,
+    model::FittedMachine,
     outer::Part,
     prepare::{Job, Prepared},
     request::TrainSpec,
@@ -42,7 +42,7 @@ impl Prepared {
         }
         let solver = fitting.machine();
         let room = self.budget_left();
-        let estimate = |(part, machine): (&Part<'_>, &Machine)| {
+        let estimate = |(part, machine): (&Part<'_>, &FittedMachine)| {
             let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, None)?;
             let mut a = vec![0.0; n];
             for (row, coef) in machine.support.iter().zip(&machine.dual_coef) {

@@ -25,7 +25,7 @@ use crate::{
     linalg::{Matrix, dot},
     machine::Task,
     methods::relative_change,
-    model::{Certificate, Input, Machine, Task as Prediction},
+    model::{Certificate, FittedMachine, Input, Prediction},
     outer::{Memory, Slack, again, larger, times},
     prepare::Prepared,
     request::{MethodSpec, TrainSpec},
@@ -188,7 +188,6 @@ impl<'a> Checked<'a> {
         let (scale, slope, findings) = (0.0, None, Vec::new());
         let mut checked = Self { spec, parts, shared, scale, findings, shifted, regions, unit, slope, expected };
         let places = Places::of(spec, model, data)?;
-        let mut slopes = vec![0.0; if shared { 1 } else { tasks.len() }];
         let mut gradients: Vec<Matrix> = Vec::new();
         for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names()) {
             let mut a = multipliers(machine, &prepared.samples.kept)?;
@@ -223,25 +222,28 @@ impl<'a> Checked<'a> {
                     Some(sum) => sum.data_mut().iter_mut().zip(own.data()).for_each(|(s, o)| *s += o),
                     None => gradients.push(own),
                 }
-                let open = part.loss + part.half_norm - (part.dual_sum - dot(&part.theta, &part.slope));
-                let size = (part.loss + part.half_norm).abs().max(1e-12 * checked.scale);
-                if open.is_nan() || open > SAME_MACHINE * size {
-                    let text =
-                        format!("{name}: at its gates the multipliers prove no more than a gap of {:.1e}", open / size);
-                    checked.findings.push(text);
-                }
+                checked.check_gate(&part, &name);
             }
             checked.parts.push(part);
         }
         if let Some(places) = places.as_ref().filter(|p| p.paired) {
-            for (k, by_gate) in gradients.iter().enumerate() {
-                slopes[k] = places.slope(prepared, spec, k, by_gate)?;
-            }
+            let of_gate = |(k, by_gate): (usize, &Matrix)| places.slope(prepared, spec, k, by_gate);
+            let slopes = gradients.iter().enumerate().map(of_gate).collect::<Result<Vec<f64>>>()?;
             let value: f64 = checked.parts.iter().map(|p| p.loss + p.half_norm).sum();
-            let steepest = slopes.iter().copied().fold(0.0, larger);
+            let steepest = slopes.into_iter().fold(0.0, larger);
             checked.slope = Some(steepest / value.abs().max(f64::MIN_POSITIVE));
         }
         Ok(checked)
+    }
+
+    /// Says so where a machine was not solved at its gates.
+    fn check_gate(&mut self, part: &CheckedPart, name: &str) {
+        let open = part.loss + part.half_norm - (part.dual_sum - dot(&part.theta, &part.slope));
+        let size = (part.loss + part.half_norm).abs().max(1e-12 * self.scale);
+        if open.is_nan() || open > SAME_MACHINE * size {
+            let gap = open / size;
+            self.findings.push(format!("{name}: at its gates the multipliers prove no more than a gap of {gap:.1e}"));
+        }
     }
 
     fn verification(mut self, model: &Model, decision: &Matrix) -> Result<Verification> {
@@ -380,7 +382,7 @@ fn regions(model: &Model) -> usize {
 }
 
 /// The multipliers of the kept rows.
-pub(super) fn multipliers(machine: &Machine, kept: &[usize]) -> Result<Vec<f64>> {
+pub(super) fn multipliers(machine: &FittedMachine, kept: &[usize]) -> Result<Vec<f64>> {
     let mut a = vec![0.0; kept.len()];
     for (row, value) in machine.support.iter().zip(&machine.dual_coef) {
         let at = kept.binary_search(row).map_err(|_| other_rows(format!("row {} has no weight now", row + 1)))?;

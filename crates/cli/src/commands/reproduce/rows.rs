@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
 
-use mercer::{Error, Result, select::Run};
+use mercer::{Error, Result, select::SplitRun};
 
 use super::plan::{Entry, Experiment, Part};
 
@@ -35,7 +35,7 @@ const COLUMNS: [&str; 10] =
     ["part", "method", "split", "score", "kernels", "scopes", "iterations", "gap", "seconds", "chosen"];
 
 impl Row {
-    pub fn new(part: &Part, run: Run, split: usize, kernels: &[String]) -> Self {
+    pub fn new(part: &Part, run: SplitRun, split: usize, kernels: &[String]) -> Self {
         let chosen: Vec<String> = run.chosen.iter().map(|(k, v)| format!("{k}={v}")).collect();
         Self {
             part: part.name.clone(),
@@ -63,7 +63,7 @@ impl Row {
 }
 
 /// Sets of columns on which some kernel has a weight.
-fn scopes(run: &Run, kernels: &[String]) -> usize {
+fn scopes(run: &SplitRun, kernels: &[String]) -> usize {
     let chosen = kernels.iter().zip(&run.weights).filter(|(_, w)| **w != 0.0);
     let mut scopes: Vec<&str> = chosen.map(|(k, _)| k.split_once(" on ").map_or("", |k| k.1)).collect();
     scopes.sort_unstable();

@@ -31,20 +31,20 @@ tuning! { "schedule"
 }
 
 /// Kernels on the same columns.
-struct Scope<'a> {
+struct ColumnScope<'a> {
     columns: &'a [usize],
     /// Places of the kernels.
     members: Vec<usize>,
 }
 
 /// The kernels scope by scope, in the order of first appearance.
-fn scopes(kernels: &[KernelSpec]) -> Vec<Scope<'_>> {
-    let mut scopes: Vec<Scope<'_>> = Vec::new();
+fn scopes(kernels: &[KernelSpec]) -> Vec<ColumnScope<'_>> {
+    let mut scopes: Vec<ColumnScope<'_>> = Vec::new();
     let mut place = HashMap::new();
     for (t, kernel) in kernels.iter().enumerate() {
         let at = *place.entry(kernel.columns.as_slice()).or_insert(scopes.len());
         if at == scopes.len() {
-            scopes.push(Scope { columns: &kernel.columns, members: Vec::new() });
+            scopes.push(ColumnScope { columns: &kernel.columns, members: Vec::new() });
         }
         scopes[at].members.push(t);
     }
@@ -100,7 +100,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Are the kernels of one column soon made, with few rows and nothing to be checked or imputed?
-    fn is_small(&self, scope: &Scope<'_>) -> bool {
+    fn is_small(&self, scope: &ColumnScope<'_>) -> bool {
         let plain = |&t: &usize| {
             let function = self.kernels[t].function;
             !matches!(function, Function::Sigmoid { .. }) && function.pair().is_some()
@@ -112,7 +112,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Kernels of numbers of all these scopes at once. One column is cheaper to compute again than to look up in a table of pairs.
-    fn add_small(&mut self, scopes: &[Scope<'_>]) -> Result<()> {
+    fn add_small(&mut self, scopes: &[ColumnScope<'_>]) -> Result<()> {
         let numbers: Vec<Numeric> = scopes.iter().map(|scope| Numeric::of(self.rows, scope.columns)).collect();
         let raws = scopes.iter().zip(&numbers).flat_map(|(scope, x)| {
             let raw = |&t: &usize| {
@@ -127,7 +127,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The precomputed kernels of a scope.
-    fn add_precomputed(&mut self, scope: &Scope<'_>) -> Result<()> {
+    fn add_precomputed(&mut self, scope: &ColumnScope<'_>) -> Result<()> {
         for &t in &scope.members {
             if let Function::Precomputed { indefinite } = self.kernels[t].function {
                 let k = self.rows.numbers().select_cols(scope.columns);
@@ -138,7 +138,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The string kernels of a scope, family by family; false where it has none.
-    fn add_texts(&mut self, scope: &Scope<'_>) -> Result<bool> {
+    fn add_texts(&mut self, scope: &ColumnScope<'_>) -> Result<bool> {
         let (rows, kernels) = (self.rows, self.kernels);
         let texts: Vec<usize> = scope.members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
         for family in families(&texts, kernels) {
@@ -158,7 +158,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The kernels of numbers of a scope, those that start from the same pair number together.
-    fn add_numbers(&mut self, scope: &Scope<'_>) -> Result<()> {
+    fn add_numbers(&mut self, scope: &ColumnScope<'_>) -> Result<()> {
         let (x, kernels) = (Numeric::of(self.rows, scope.columns), self.kernels);
         self.check_sigmoids(scope)?;
         let absent = self.rows.absent(scope.columns);
@@ -184,7 +184,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// A sigmoid need not be a kernel: each is checked as a whole.
-    fn check_sigmoids(&self, scope: &Scope<'_>) -> Result<()> {
+    fn check_sigmoids(&self, scope: &ColumnScope<'_>) -> Result<()> {
         let sigmoid = |t: &&usize| matches!(self.kernels[**t].function, Function::Sigmoid { .. });
         scope.members.iter().filter(sigmoid).try_for_each(|&t| {
             let points = self.kernels[t].points(self.rows);
@@ -195,7 +195,7 @@ impl<'a> Schedule<'a> {
 
     /// Does a table of pair numbers pay for this number of kernels? It must leave memory for their terms, and one column is cheaper to compute
     /// again than to look up.
-    fn wants_table(&self, scope: &Scope<'_>, kernels: usize) -> bool {
+    fn wants_table(&self, scope: &ColumnScope<'_>, kernels: usize) -> bool {
         let (options, n) = (self.assembly.options, self.rows.len() as u64);
         let table_bytes = 8 * n * n;
         scope.columns.len() > 1

@@ -100,9 +100,9 @@ impl<T: Cell> Wide for Inner<'_, T> {
 }
 
 /// The sum out += Σ w · row over several rows, as work for wide registers.
-pub(super) struct Sum<'a, T>(pub [&'a [T]; TOGETHER], pub [f64; TOGETHER], pub &'a mut [f64]);
+pub(super) struct WeightedRows<'a, T>(pub [&'a [T]; TOGETHER], pub [f64; TOGETHER], pub &'a mut [f64]);
 
-impl<T: Cell> Wide for Sum<'_, T> {
+impl<T: Cell> Wide for WeightedRows<'_, T> {
     type Out = ();
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::cell::{Both, Cell, Each, Inner, Sum, TOGETHER};
+use super::cell::{Both, Cell, Each, Inner, TOGETHER, WeightedRows};
 use crate::linalg::{Matrix, axpy, in_large_pages, wide};
 
 /// Tasks of a product K v: as many whatever the number of threads, so that the order of sums, and with it the last digit, is always the same.
@@ -98,7 +98,7 @@ impl<T: Cell> Packed<T> {
     pub fn add_rows(active: &[(f64, &Self)], i: usize, out: &mut [f64]) {
         let (together, rest) = active.as_chunks::<TOGETHER>();
         for some in together {
-            wide(Sum(some.map(|(_, k)| k.row(i)), some.map(|(w, _)| w), out));
+            wide(WeightedRows(some.map(|(_, k)| k.row(i)), some.map(|(w, _)| w), out));
         }
         rest.iter().for_each(|(w, k)| k.add_row(i, *w, out));
     }

@@ -17,7 +17,7 @@ pub(crate) const FEW_ROWS: usize = 512;
 /// The columns B of a basis, and copies of them in other layouts that sums read, made when first asked for.
 #[derive(Debug, Clone)]
 pub struct Basis {
-    numbers: Arc<Numbers>,
+    numbers: Arc<BasisNumbers>,
     /// Row scaling: B is diag(scale) times the numbers; `None` means ones.
     scale: Option<Arc<Vec<f64>>>,
     /// B column after column in single precision.
@@ -27,7 +27,7 @@ pub struct Basis {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Numbers {
+enum BasisNumbers {
     /// Row after row; such a basis has no scale.
     Rows(Matrix),
     /// Column after column: a row of this matrix is a column of B.
@@ -44,44 +44,44 @@ impl Basis {
     /// A basis from a matrix with a row per sample.
     pub fn new(rows: Matrix) -> Self {
         if rows.rows() < FEW_ROWS {
-            Self::of(Numbers::Columns(rows.transposed()))
+            Self::of(BasisNumbers::Columns(rows.transposed()))
         } else {
-            Self::of(Numbers::Rows(rows))
+            Self::of(BasisNumbers::Rows(rows))
         }
     }
 
     /// A basis from a matrix with a row per column.
     pub(crate) fn from_columns(columns: Matrix) -> Self {
         if columns.cols() < FEW_ROWS {
-            Self::of(Numbers::Columns(columns))
+            Self::of(BasisNumbers::Columns(columns))
         } else {
-            Self::of(Numbers::Rows(columns.transposed()))
+            Self::of(BasisNumbers::Rows(columns.transposed()))
         }
     }
 
-    fn of(numbers: Numbers) -> Self {
+    fn of(numbers: BasisNumbers) -> Self {
         Self { numbers: Arc::new(numbers), scale: None, single: OnceLock::new(), squares: OnceLock::new() }
     }
 
     fn numbers(&self) -> &Matrix {
         match &*self.numbers {
-            Numbers::Rows(m) | Numbers::Columns(m) => m,
+            BasisNumbers::Rows(m) | BasisNumbers::Columns(m) => m,
         }
     }
 
     /// Number of samples, the rows of B.
     pub fn n(&self) -> usize {
         match &*self.numbers {
-            Numbers::Rows(rows) => rows.rows(),
-            Numbers::Columns(columns) => columns.cols(),
+            BasisNumbers::Rows(rows) => rows.rows(),
+            BasisNumbers::Columns(columns) => columns.cols(),
         }
     }
 
     /// Number of columns of B.
     pub fn cols(&self) -> usize {
         match &*self.numbers {
-            Numbers::Rows(rows) => rows.cols(),
-            Numbers::Columns(columns) => columns.rows(),
+            BasisNumbers::Rows(rows) => rows.cols(),
+            BasisNumbers::Columns(columns) => columns.rows(),
         }
     }
 
@@ -93,8 +93,8 @@ impl Basis {
     /// The same basis with its numbers in a mapped file.
     pub(crate) fn to_file(&self) -> Result<Self> {
         let numbers = match &*self.numbers {
-            Numbers::Rows(rows) => Numbers::Rows(rows.to_file()?),
-            Numbers::Columns(columns) => Numbers::Columns(columns.to_file()?),
+            BasisNumbers::Rows(rows) => BasisNumbers::Rows(rows.to_file()?),
+            BasisNumbers::Columns(columns) => BasisNumbers::Columns(columns.to_file()?),
         };
         Ok(Self { scale: self.scale.clone(), ..Self::of(numbers) })
     }
@@ -110,17 +110,17 @@ impl Basis {
     /// B as a matrix with a row per sample.
     pub fn rows(&self) -> Cow<'_, Matrix> {
         match (&*self.numbers, &self.scale) {
-            (Numbers::Rows(rows), _) => Cow::Borrowed(rows),
-            (Numbers::Columns(columns), None) => Cow::Owned(columns.transposed()),
-            (Numbers::Columns(columns), Some(s)) => Cow::Owned(columns.transposed().scale_rows(s)),
+            (BasisNumbers::Rows(rows), _) => Cow::Borrowed(rows),
+            (BasisNumbers::Columns(columns), None) => Cow::Owned(columns.transposed()),
+            (BasisNumbers::Columns(columns), Some(s)) => Cow::Owned(columns.transposed().scale_rows(s)),
         }
     }
 
     /// Row i of B.
     pub fn row(&self, i: usize) -> Cow<'_, [f64]> {
         match &*self.numbers {
-            Numbers::Rows(rows) => Cow::Borrowed(rows.row(i)),
-            Numbers::Columns(columns) => {
+            BasisNumbers::Rows(rows) => Cow::Borrowed(rows.row(i)),
+            BasisNumbers::Columns(columns) => {
                 let s = self.scale.as_ref().map_or(1.0, |s| s[i]);
                 (0..columns.rows()).map(|k| s * columns[(k, i)]).collect()
             }
@@ -129,15 +129,15 @@ impl Basis {
 
     /// Do its numbers lie column after column?
     pub(crate) fn is_column_major(&self) -> bool {
-        matches!(*self.numbers, Numbers::Columns(_))
+        matches!(*self.numbers, BasisNumbers::Columns(_))
     }
 
     /// The numbers of B, column after column.
     pub(crate) fn column_major(&self) -> Cow<'_, [f64]> {
         match &*self.numbers {
-            Numbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
-            Numbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
-            Numbers::Columns(columns) => {
+            BasisNumbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
+            BasisNumbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
+            BasisNumbers::Columns(columns) => {
                 (0..columns.rows()).flat_map(|k| self.scaled(Cow::Borrowed(columns.row(k))).into_owned()).collect()
             }
         }
@@ -151,16 +151,16 @@ impl Basis {
     /// Writes the first columns times `factor`, as many as `out` holds; false where B lies row after row, and nothing was written.
     pub(crate) fn write_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
         match (&*self.numbers, &self.scale) {
-            (Numbers::Columns(columns), None) => {
+            (BasisNumbers::Columns(columns), None) => {
                 out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
             }
-            (Numbers::Columns(columns), Some(s)) => {
+            (BasisNumbers::Columns(columns), Some(s)) => {
                 let s: Vec<f64> = s.iter().map(|s| factor * s).collect();
                 for (out, column) in out.chunks_exact_mut(s.len()).zip(columns.data().chunks_exact(s.len())) {
                     out.iter_mut().zip(column).zip(&s).for_each(|((o, x), s)| *o = round(s * x));
                 }
             }
-            (Numbers::Rows(_), _) => return false,
+            (BasisNumbers::Rows(_), _) => return false,
         }
         true
     }
@@ -173,8 +173,8 @@ impl Basis {
     /// ‖column‖² of every column.
     pub(crate) fn squares(&self) -> &[f64] {
         self.squares.get_or_init(|| match &*self.numbers {
-            Numbers::Rows(rows) => rows.column_squares(),
-            Numbers::Columns(columns) => {
+            BasisNumbers::Rows(rows) => rows.column_squares(),
+            BasisNumbers::Columns(columns) => {
                 let square = |column: Cow<'_, [f64]>| dot(&column, &column);
                 (0..columns.rows()).map(|k| square(self.scaled(Cow::Borrowed(columns.row(k))))).collect()
             }
@@ -184,8 +184,8 @@ impl Basis {
     /// The product B w.
     pub fn times(&self, w: &[f64]) -> Vec<f64> {
         match &*self.numbers {
-            Numbers::Rows(rows) => rows.times(w),
-            Numbers::Columns(columns) => {
+            BasisNumbers::Rows(rows) => rows.times(w),
+            BasisNumbers::Columns(columns) => {
                 let mut out = vec![0.0; columns.cols()];
                 let (fours, rest) = w.as_chunks::<4>();
                 for (k, w) in fours.iter().enumerate() {
@@ -201,8 +201,8 @@ impl Basis {
     /// The product Bᵀ v.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
         match &*self.numbers {
-            Numbers::Rows(rows) => rows.transposed_times(v),
-            Numbers::Columns(columns) => {
+            BasisNumbers::Rows(rows) => rows.transposed_times(v),
+            BasisNumbers::Columns(columns) => {
                 let mut out = vec![0.0; columns.rows()];
                 dots(&self.scaled(Cow::Borrowed(v)), columns.data(), &mut out);
                 out
@@ -214,8 +214,8 @@ impl Basis {
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
         match &*self.numbers {
-            Numbers::Rows(rows) => Self::new(rows.select_rows(index)),
-            Numbers::Columns(columns) => {
+            BasisNumbers::Rows(rows) => Self::new(rows.select_rows(index)),
+            BasisNumbers::Columns(columns) => {
                 let scale = self.scale.as_ref().map(|s| Arc::new(index.iter().map(|&i| s[i]).collect()));
                 Self { scale, ..Self::from_columns(columns.select_cols(index)) }
             }
@@ -226,8 +226,8 @@ impl Basis {
     #[must_use]
     pub fn scale_rows(&self, s: &[f64]) -> Self {
         match &*self.numbers {
-            Numbers::Rows(rows) => Self::of(Numbers::Rows(rows.scale_rows(s))),
-            Numbers::Columns(_) => {
+            BasisNumbers::Rows(rows) => Self::of(BasisNumbers::Rows(rows.scale_rows(s))),
+            BasisNumbers::Columns(_) => {
                 let scale = Some(Arc::new(self.scaled(Cow::Borrowed(s)).into_owned()));
                 Self { numbers: Arc::clone(&self.numbers), scale, single: OnceLock::new(), squares: OnceLock::new() }
             }
@@ -254,7 +254,7 @@ impl Basis {
     fn own(&mut self) -> &mut Matrix {
         (self.single, self.squares) = Default::default();
         match Arc::make_mut(&mut self.numbers) {
-            Numbers::Rows(m) | Numbers::Columns(m) => m,
+            BasisNumbers::Rows(m) | BasisNumbers::Columns(m) => m,
         }
     }
 }

@@ -18,7 +18,7 @@ tuning! { "images"
 /// The images K_t a of one vector a under every term t.
 pub struct Images<'a> {
     n: usize,
-    groups: Vec<Group<'a>>,
+    groups: Vec<ImageGroup<'a>>,
     /// The images of terms that are matrices, or whose columns lie one after another.
     dense: Vec<(usize, Vec<f64>)>,
     /// aᵀ K_t a, term by term.
@@ -31,7 +31,7 @@ fn shared(grams: &dyn GramSource, t: usize) -> Option<&Factor> {
 }
 
 /// The terms of one basis.
-struct Group<'a> {
+struct ImageGroup<'a> {
     basis: &'a Basis,
     terms: Vec<usize>,
     /// A row per term: K_t a = B · row.
@@ -45,8 +45,8 @@ impl<'a> Images<'a> {
         let numbered: Vec<(f64, &Factor)> =
             (0..count).filter_map(|t| shared(grams, t).map(|factor| (t as f64, factor))).collect();
         let mut forms = vec![0.0; count];
-        let found: Vec<(Group<'_>, Vec<f64>)> =
-            by_basis(&numbered).into_par_iter().map(|group| Group::new(&group, a)).collect();
+        let found: Vec<(ImageGroup<'_>, Vec<f64>)> =
+            by_basis(&numbered).into_par_iter().map(|group| ImageGroup::new(&group, a)).collect();
         let mut groups = Vec::new();
         for (group, own) in found {
             group.terms.iter().zip(own).for_each(|(&t, form)| forms[t] = form);
@@ -96,7 +96,7 @@ impl<'a> Images<'a> {
     /// All images in single precision, a row per term.
     pub fn single(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.n * self.forms.len()];
-        let made: Vec<Vec<f32>> = self.groups.par_iter().map(Group::single).collect();
+        let made: Vec<Vec<f32>> = self.groups.par_iter().map(ImageGroup::single).collect();
         for (group, made) in self.groups.iter().zip(&made) {
             let rows = group.terms.iter().zip(made.chunks_exact(self.n));
             rows.for_each(|(t, own)| out[t * self.n..(t + 1) * self.n].copy_from_slice(own));
@@ -109,7 +109,7 @@ impl<'a> Images<'a> {
     }
 }
 
-impl<'a> Group<'a> {
+impl<'a> ImageGroup<'a> {
     /// The images of the terms of one basis, with their forms aᵀ K_t a.
     fn new(group: &[(f64, &'a Factor)], a: &[f64]) -> (Self, Vec<f64>) {
         let basis: &Basis = group[0].1.basis();

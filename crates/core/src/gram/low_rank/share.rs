@@ -33,7 +33,7 @@ pub(crate) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope:
     if tolerance < FINEST {
         return;
     }
-    let mut group = Group::default();
+    let mut group = SharingGroup::default();
     factors.reverse();
     while let Some(factor) = factors.pop() {
         if let Some(rejected) = group.take_in(factor, tolerance, of_one_scope) {
@@ -54,12 +54,12 @@ fn allowed(factor: &Factor, tolerance: f64) -> f64 {
 
 /// Factors that will share one basis.
 #[derive(Default)]
-struct Group<'a> {
+struct SharingGroup<'a> {
     q: Columns,
     members: Vec<(&'a mut Factor, Matrix, f64)>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> SharingGroup<'a> {
     /// Takes a factor in, or gives it back where too much of it would be new. A narrow factor of the same scope is always taken.
     fn take_in(&mut self, factor: &'a mut Factor, tolerance: f64, of_one_scope: bool) -> Option<&'a mut Factor> {
         let known = self.q.blocks();

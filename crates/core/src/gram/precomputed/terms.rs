@@ -49,7 +49,7 @@ impl GramSet {
         let scaled = !matches!(options.normalize, Normalize::Center | Normalize::Spherical);
         // A factor that acts like its matrix on the probe proves that the matrix is positive semidefinite.
         let factor = |t: usize| {
-            let found = options.factor(&Values { stack, t }, &names[t]);
+            let found = options.factor(&StackValues { stack, t }, &names[t]);
             let image = || images[t..].iter().step_by(terms).copied().collect();
             let like =
                 |built: &Built| matches!(&built.term, Stored::Factor(f) if check::is_like_factor(image(), &probe, f));
@@ -126,12 +126,12 @@ impl Assembly<'_> {
 }
 
 /// The raw values of one kernel of a stack.
-struct Values<'a> {
+struct StackValues<'a> {
     stack: Stack<'a>,
     t: usize,
 }
 
-impl Raw for Values<'_> {
+impl Raw for StackValues<'_> {
     fn diagonal(&self) -> Vec<f64> {
         (0..self.stack.rows).map(|i| self.stack.cell(i, i)[self.t]).collect()
     }

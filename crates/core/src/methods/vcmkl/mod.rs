@@ -24,4 +24,4 @@ pub use sgd::sgd;
 pub use solvers::{Effort, FoundRules, am, ccp, descend};
 
 pub(crate) use assign::reassign;
-pub(crate) use train::{Terms, negated, prices};
+pub(crate) use train::{Terms, negated, row_costs};

@@ -14,7 +14,7 @@ use crate::{
     outer::{Memory, Recorder},
     prepare::{Job, MachineTask, Prepared},
     request::{MethodSpec, RuleCount, RuleSolver, Scheme, TrainSpec, VcmklSpec},
-    trace::{IterRecord, Observer},
+    trace::{IterRecord, Observer, relative_gap},
     weights::{LpBall, WeightSet},
 };
 
@@ -88,7 +88,7 @@ impl Prepared {
             Some(rows) => rows.iter().map(|&i| self.samples.weights[i]).collect(),
         };
         let nu = own.nu_of(rules)?;
-        let price = prices(own, spec.c, &y, &weights, &task.cost, nu.is_some());
+        let cost = row_costs(own, spec.c, &y, &weights, &task.cost, nu.is_some());
         let effort = Effort { starts: own.n_init, seed: own.seed, tol: spec.tol, max_iter: spec.max_iter };
         let mut theta = own.rule_weights(rules, self.grams.n_terms());
         let margin = nu.map_or(Margin::Fixed, Margin::Nu);
@@ -96,7 +96,7 @@ impl Prepared {
         let terms = Terms { prepared: self, rows: task.rows.as_deref() };
         let mut kernels = terms.combine(&theta)?;
         let mut found = {
-            let instance = Instance::new(kernels.rules(), &y, price.clone(), margin.clone())?;
+            let instance = Instance::new(kernels.rules(), &y, cost.clone(), margin.clone())?;
             match own.solver {
                 RuleSolver::Ccp => ccp(&instance, effort, &mut recorder)?,
                 RuleSolver::Am => am(&instance, effort, &mut recorder)?,
@@ -111,7 +111,7 @@ impl Prepared {
                 let next: Vec<Vec<f64>> =
                     (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
                 let combined = terms.combine(&next)?;
-                let instance = Instance::new(combined.rules(), &y, price.clone(), margin.clone())?;
+                let instance = Instance::new(combined.rules(), &y, cost.clone(), margin.clone())?;
                 let better =
                     descend(&instance, owners_of(&found.lambda), effort, Some(found.objective), &mut recorder)?;
                 let gain = found.objective - better.objective;
@@ -122,24 +122,8 @@ impl Prepared {
                 (theta, kernels, found) = (next, combined, FoundRules { qp_calls: calls, ..better });
             }
         }
-        let instance = Instance::new(kernels.rules(), &y, price, margin)?;
-        let inner = cleaned(&instance, &found);
-        let objective = match own.solver {
-            RuleSolver::Pddp => found.objective,
-            _ => instance.learning_objective(&inner),
-        };
-        let gap = crate::trace::relative_gap(objective, found.lower);
-        let certificate = Certificate {
-            primal: objective,
-            dual: found.lower,
-            gap: if found.lower.is_nan() { f64::NAN } else { gap },
-            status: found.status,
-            iterations: recorder.trace.len(),
-        };
-        let fits = terms.fits(&instance, &inner, &theta, certificate, recorder.trace);
-        let (rules, positive) = facts(&instance, &inner, &found.lambda);
-        let warnings = (0..instance.rules()).filter_map(|m| flat_rule(&instance, &inner, m)).collect();
-        Ok(RuleMachine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate })
+        let instance = Instance::new(kernels.rules(), &y, cost, margin)?;
+        Ok(terms.machine(&instance, own.solver, found, &theta, recorder.trace))
     }
 }
 
@@ -179,9 +163,9 @@ pub(crate) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     }
 }
 
-/// Price of every row: 2 C γ and 2 C (1 − γ) times its weights, so that γ = ½ is the price C; with ν the same without C, over the sum of
-/// weights.
-pub(crate) fn prices(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
+/// The cost of every row: 2 C γ or 2 C (1 − γ) times its weights, so that γ = ½ means the cost C; with ν the same without C, over the sum
+/// of weights.
+pub(crate) fn row_costs(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
     let sum =
         |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
     let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
@@ -254,6 +238,29 @@ impl Terms<'_> {
         let squares = self.prepared.grams.quad_forms(&self.dual(y, inner, m));
         let norms: Vec<f64> = theta.iter().zip(squares).map(|(t, s)| t * t * s).collect();
         if norms.iter().all(|n| *n <= 0.0) { theta.to_vec() } else { set.best_response(&norms) }
+    }
+
+    /// Describes the rules found: the decision functions, the certificate, and the shares that Proposition 2 bounds.
+    fn machine(
+        &self,
+        instance: &Instance<'_>,
+        solver: RuleSolver,
+        found: FoundRules,
+        theta: &[Vec<f64>],
+        trace: Vec<IterRecord>,
+    ) -> RuleMachine {
+        let inner = cleaned(instance, &found);
+        let objective = match solver {
+            RuleSolver::Pddp => found.objective,
+            _ => instance.learning_objective(&inner),
+        };
+        let gap = if found.lower.is_nan() { f64::NAN } else { relative_gap(objective, found.lower) };
+        let (dual, status, iterations) = (found.lower, found.status, trace.len());
+        let certificate = Certificate { primal: objective, dual, gap, status, iterations };
+        let fits = self.fits(instance, &inner, theta, certificate, trace);
+        let (rules, positive) = facts(instance, &inner, &found.lambda);
+        let warnings = (0..instance.rules()).filter_map(|m| flat_rule(instance, &inner, m)).collect();
+        RuleMachine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate }
     }
 
     fn fits(

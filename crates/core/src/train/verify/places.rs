@@ -7,7 +7,7 @@ use crate::{
     gram::{Budget, GramSource},
     linalg::Matrix,
     localize::{LocalizedGramSet, Placement},
-    model::{Machine, NewRows},
+    model::{FittedMachine, NewRows},
     outer::{Gate, GroupGate, KernelGate, larger},
     prepare::Prepared,
     request::{Lmkl, TrainSpec},
@@ -73,7 +73,7 @@ impl Places {
     }
 
     /// Says in words which stated weight is not that of the gate.
-    pub fn wrong_weights(&self, spec: &TrainSpec, machine: &Machine, k: usize) -> Option<String> {
+    pub fn wrong_weights(&self, spec: &TrainSpec, machine: &FittedMachine, k: usize) -> Option<String> {
         let gates = &self.scales[self.at(k)];
         let exponent = spec.method.group_norm();
         let own: Vec<f64> = match &self.betas[self.at(k)] {

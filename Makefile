@@ -1,4 +1,4 @@
-# One command per wish; `make` alone lists them. Needs cargo, python3 and make, nothing else.
+# Each task of a developer is one target; `make` alone lists them. They need cargo, python3 and make, nothing else.
 
 CARGO   ?= cargo
 PYTHON  ?= python3

@@ -1,10 +1,10 @@
 """What every number in a solver's `tuning!` block costs: benchmarks/constants.py [--out FOLDER] [--repeats 3] [NAME...].
 
 Builds the program with the feature `sweep`, in which the environment can multiply one number at a time. Makes a panel of
-fits that reach every solver, and for each number those fits again that read it, with the number times 1/100, 1/2, 2 and
-100 (a share above one half goes half way to 1 instead). Records the processor seconds of the fits over those with the
-number as it is, measured around them in the same minute, the largest ratio of a single fit, how far the largest
-objective moved, and fits that no longer reach the tolerance.
+fits that reach every solver, and for each number at most three of them again that read it, with the number times 1/100,
+1/2, 2 and 100 (a share above one half goes half way to 1 instead). Records the processor seconds of the fits over those
+with the number as it is, measured around them in the same minute; how far two halves of those lie apart, which is what a
+ratio is known to; the largest ratio of a single fit; how far the objectives moved; and fits that end otherwise.
 
 Writes raw.csv, a row per number and factor, and summary.md. Seconds are of one thread per fit; run on an idle machine.
 Names that are given (`level` or `level.cuts_kept`) restrict the sweep.
@@ -28,7 +28,11 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = ROOT / "target/sweep/release/mercer"
 FACTORS = (0.01, 0.5, 2.0, 100.0)
 #: Seconds a fit may take before it counts as not finished.
-LIMIT = 60.0
+LIMIT = 20.0
+#: Fits that a number is tried on at most: those that read the fewest numbers, for in them it counts most.
+MOST_FITS = 3
+#: Fits shorter than this many seconds are not timed where there are longer ones: starting the program takes a hundredth.
+SHORT = 0.04
 
 
 def table(path, rows, columns, seed, regression=False, noise=0.3):
@@ -125,18 +129,23 @@ class Fit:
 
 
 def readings(fits):
-    """Every number with its value, and the fits that read it."""
-    numbers, readers = {}, {}
+    """Every number with its value, and the fits that it is tried on."""
+    numbers, readers, seconds = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for k, (name, arguments) in enumerate(fits.items()):
             listing = Path(folder) / f"{k}.txt"
             done = Fit(arguments, listing=listing)
             if done.objective is None:
                 sys.exit(f"{name}: {done.error}")
+            seconds[name] = done.seconds
             for line in listing.read_text().splitlines() if listing.exists() else []:
                 number, value = line.split(" ", 1)
                 numbers[number] = value
                 readers.setdefault(number, []).append(name)
+    breadth = {name: sum(name in fits for fits in readers.values()) for name in fits}
+    for number, names in readers.items():
+        long = [name for name in names if seconds[name] >= SHORT] or [max(names, key=lambda name: seconds[name])]
+        readers[number] = sorted(long, key=lambda name: breadth[name])[:MOST_FITS]
     return numbers, readers
 
 
@@ -151,54 +160,67 @@ def factors(value):
 
 def measure(number, value, fits, repeats):
     """A row per factor: seconds over seconds as it is, and what became of the answers."""
-    plain = {name: [Fit(a) for _ in range(repeats)] for name, a in fits.items()}
-    least = {name: min(f.seconds for f in runs) for name, runs in plain.items()}
+    before = {name: [Fit(a) for _ in range(repeats)] for name, a in fits.items()}
+    changed = {factor: {name: [] for name in fits} for factor in factors(value)}
+    for _ in range(repeats):
+        for factor, runs in changed.items():
+            for name, arguments in fits.items():
+                runs[name].append(Fit(arguments, f"{number}*{factor}"))
+    after = {name: [Fit(a) for _ in range(repeats)] for name, a in fits.items()}
+
+    def least(runs):
+        return {name: min(f.seconds for f in own) for name, own in runs.items()}
+
+    first, second = sum(least(before).values()), sum(least(after).values())
+    plain = least({name: before[name] + after[name] for name in fits})
     rows = []
-    for factor in factors(value):
+    for factor, runs in changed.items():
         ratios, moved, lost = [], 0.0, []
-        total = 0.0
-        for name, arguments in fits.items():
-            runs = [Fit(arguments, f"{number}*{factor}") for _ in range(repeats)]
-            seconds, was, now = min(f.seconds for f in runs), plain[name][0], runs[0]
-            total += seconds
-            ratios.append((seconds / least[name], name))
-            if now.objective is None or now.status != was.status:
-                lost.append(f"{name}: {now.status}")
+        now = least(runs)
+        for name in fits:
+            ratios.append((now[name] / plain[name], name))
+            was, is_now = before[name][0], runs[name][0]
+            if is_now.objective is None or is_now.status != was.status:
+                lost.append(f"{name}: {is_now.status}")
             elif was.objective:
-                moved = max(moved, abs(now.objective - was.objective) / abs(was.objective))
+                moved = max(moved, abs(is_now.objective - was.objective) / abs(was.objective))
         worst = max(ratios)
         rows.append(
             {
                 "number": number,
                 "value": value,
                 "factor": f"{factor:.4g}",
-                "fits": len(fits),
-                "seconds": f"{total / sum(least.values()):.3f}",
+                "fits": "; ".join(fits),
+                "seconds": f"{sum(now.values()) / sum(plain.values()):.3f}",
+                "known_to": f"{abs(first - second) / min(first, second):.3f}",
                 "worst": f"{worst[0]:.3f}",
                 "worst_fit": worst[1],
                 "moved": f"{moved:.1e}",
-                "lost": "; ".join(lost),
+                "ended_otherwise": "; ".join(lost),
             }
         )
     return rows
 
 
 def summary(rows):
-    """A line per number: what it costs to change it, largest first."""
+    """A line per number, the one that costs most first."""
     by_number = {}
     for row in rows:
         by_number.setdefault(row["number"], []).append(row)
 
     def cost(own):
-        return max(math.inf if r["lost"] else float(r["seconds"]) for r in own)
+        return max(math.inf if r["ended_otherwise"] else float(r["seconds"]) for r in own)
 
-    lines = ["| number | value | fits that read it | seconds, by factor | lost or moved |", "|---|---|---|---|---|"]
+    head = "| number | value | fits | seconds over seconds as it is | known to | what else |"
+    lines = [head, "|---|---|---|---|---|---|"]
     for number, own in sorted(by_number.items(), key=lambda item: -cost(item[1])):
         seconds = ", ".join(f"x{r['factor']}: {r['seconds']}" for r in own)
-        told = [f"x{r['factor']}: {r['lost']}" for r in own if r["lost"]]
+        told = [f"x{r['factor']}: {r['ended_otherwise']}" for r in own if r["ended_otherwise"]]
         moved = max(float(r["moved"]) for r in own)
-        told += [f"objective by {moved:.0e}"] if moved > 0 else []
-        lines.append(f"| `{number}` | {own[0]['value']} | {own[0]['fits']} | {seconds} | {'; '.join(told)} |")
+        told += [f"objective moved by {moved:.0e}"] if moved > 0 else []
+        first = own[0]
+        line = [f"`{number}`", first["value"], first["fits"], seconds, first["known_to"], "; ".join(told)]
+        lines.append(f"| {' | '.join(line)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -206,7 +228,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, default=Path("constants"))
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true", help="name the numbers and the fits that read them, and stop")
     asked = parser.parse_args()

@@ -45,7 +45,7 @@ pub fn setting(text: &str) -> Result<Setting, String> {
 }
 
 /// The same for C, which can also follow from the scale of the kernels.
-pub fn price(text: &str) -> Result<Setting, String> {
+pub fn cost(text: &str) -> Result<Setting, String> {
     match text {
         "scale" => Ok(Setting::Scale),
         _ => setting(text).map_err(|_| "expected a number, auto or scale".into()),

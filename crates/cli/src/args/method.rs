@@ -6,7 +6,7 @@ use mercer::{
     request::{Approx, Choices, MethodSpec, Value},
 };
 
-use crate::values::{Setting, count_or_auto, evenness, exponent, named, number, price, setting};
+use crate::values::{Setting, cost, count_or_auto, evenness, exponent, named, number, setting};
 
 // A flag per parameter in the catalogue of methods; one may serve several methods.
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub struct MethodArgs {
     pub method: String,
     /// Price of the sum of losses; `auto`: by cross-validation on the training rows; `scale`: 1, or for `--normalize trace` the number of
     /// training rows [default: 1; smkl: scale]
-    #[arg(short = 'C', long = "cost", value_name = "C", value_parser = price, allow_negative_numbers = true, help_heading = "Method")]
+    #[arg(short = 'C', long = "cost", value_name = "C", value_parser = cost, allow_negative_numbers = true, help_heading = "Method")]
     pub c: Option<Setting>,
     /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]; clmkl, hlmkl: the same in each region
     #[arg(long, value_parser = setting, allow_negative_numbers = true, help_heading = "Method")]

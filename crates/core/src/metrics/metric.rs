@@ -23,7 +23,7 @@ pub enum Metric {
     MacroF1,
     /// The F1 score of all classes together, which is the accuracy.
     MicroF1,
-    /// Mean price of an error, the second class being positive.
+    /// Mean cost of an error, the second class being positive.
     Cost {
         /// The cost of a positive that was missed.
         c1: f64,
@@ -59,15 +59,15 @@ const NAMES: [(&str, Metric); 12] = [
 ];
 
 impl Metric {
-    /// The metric of that name; `cost(c1, c2)` is written with its prices.
+    /// The metric of that name; `cost(c1, c2)` is written with its costs.
     pub fn named(name: &str) -> Result<Self> {
         let plain = name.trim().to_ascii_lowercase().replace('-', "_");
         if let Some((_, metric)) = NAMES.iter().find(|(known, _)| *known == plain) {
             return Ok(*metric);
         }
-        let prices = plain.strip_prefix("cost(").and_then(|t| t.strip_suffix(')')).and_then(|t| t.split_once(','));
+        let costs = plain.strip_prefix("cost(").and_then(|t| t.strip_suffix(')')).and_then(|t| t.split_once(','));
         let number = |t: &str| t.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
-        if let Some((Some(c1), Some(c2))) = prices.map(|(a, b)| (number(a), number(b))) {
+        if let Some((Some(c1), Some(c2))) = costs.map(|(a, b)| (number(a), number(b))) {
             return Ok(Self::Cost { c1, c2 });
         }
         let known: Vec<&str> = NAMES.iter().map(|n| n.0).collect();

@@ -88,17 +88,17 @@ pub fn micro_f1(truth: &[usize], predicted: &[usize]) -> Result<f64> {
     Ok(2.0 * sum(|c| c.correct) / (sum(|c| c.truth) + sum(|c| c.predicted)))
 }
 
-/// Mean price of an error: `c1` for a positive that was missed, `c2` for anything else taken for a positive, and 1 for classes other
+/// Mean cost of an error: `c1` for a positive that was missed, `c2` for anything else taken for a positive, and 1 for classes other
 /// than `positive` mistaken for each other.
 pub fn cost(truth: &[usize], predicted: &[usize], positive: usize, (c1, c2): (f64, f64)) -> Result<f64> {
     check(truth, predicted)?;
-    let price = |(&t, &p): (&usize, &usize)| match (t == p, t == positive, p == positive) {
+    let cost = |(&t, &p): (&usize, &usize)| match (t == p, t == positive, p == positive) {
         (true, ..) => 0.0,
         (_, true, _) => c1,
         (_, _, true) => c2,
         _ => 1.0,
     };
-    Ok(truth.iter().zip(predicted).map(price).sum::<f64>() / truth.len() as f64)
+    Ok(truth.iter().zip(predicted).map(cost).sum::<f64>() / truth.len() as f64)
 }
 
 /// Mean −log of the probability given to the true class, a column per class; probabilities below 10⁻¹⁵ count as that.
@@ -108,8 +108,8 @@ pub fn log_loss(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
         return Err(Error::shape("probabilities", format!("({}, classes)", truth.len()), got));
     }
     check(truth, truth)?;
-    let price = |(i, &t): (usize, &usize)| -probabilities[(i, t)].max(1e-15).ln();
-    Ok(truth.iter().enumerate().map(price).sum::<f64>() / truth.len() as f64)
+    let cost = |(i, &t): (usize, &usize)| -probabilities[(i, t)].max(1e-15).ln();
+    Ok(truth.iter().enumerate().map(cost).sum::<f64>() / truth.len() as f64)
 }
 
 /// Root of the mean squared error.

@@ -40,7 +40,7 @@ pub struct Rule {
     pub negative: Share,
 }
 
-/// Proposition 2 of the paper: bounded ≤ ν ≤ support. Shares are of the class's total price.
+/// Proposition 2 of the paper: bounded ≤ ν ≤ support. Shares are of the class's total cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// Samples at their largest multiplier: those inside the margin or beyond, an upper bound on training errors.

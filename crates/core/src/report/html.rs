@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, comparison, gap, learned, seconds, significant, svg,
+    tuning,
 };
 
 /// The most kernels that are shown for a method.
@@ -21,7 +22,7 @@ pub fn html(data: &ReportData) -> String {
         section("weights", "Kernel weights", (!data.weights.is_empty()).then(|| weights(&data.weights))),
         section("convergence-s", "Convergence", convergence(data)),
         data.comparison.as_ref().map(|c| comparison::sections(c, own)).unwrap_or_default(),
-        data.tuning.as_ref().map(comparison::tuning).unwrap_or_default(),
+        data.tuning.as_ref().map(tuning::tuning).unwrap_or_default(),
         data.outcome.as_ref().map(outcome).unwrap_or_default(),
         section("alignment", "How kernels align", data.alignment.as_ref().map(alignment)),
         section("warnings", "Warnings", Some(warnings(&data.warnings))),
@@ -50,7 +51,7 @@ fn lead(data: &ReportData) -> String {
             texts.iter_mut().take(1).for_each(|t| *t = format!("On rows held out: {t}"));
             [vec![learned(data)], texts].concat()
         }
-        (_, Some(t)) => comparison::found(t),
+        (_, Some(t)) => tuning::found(t),
         _ => vec![learned(data)],
     };
     texts.iter().enumerate().fold(String::new(), |out, (k, text)| {

@@ -17,11 +17,13 @@ mod comparison;
 mod html;
 mod svg;
 mod table;
+mod tuning;
 mod words;
 
-pub use comparison::{comparison_table, found, tuning_table};
+pub use comparison::comparison_table;
 pub use html::html;
 pub use table::table;
+pub use tuning::{found, tuning_table};
 pub use words::{approximation, gap, learned, seconds, significant, wilson};
 
 /// Everything a page shows.

@@ -206,7 +206,7 @@ impl TrainSpec {
     }
 
     /// The request with C in numbers, for so many training rows.
-    pub(crate) fn priced(&self, rows: usize) -> Self {
+    pub(crate) fn with_c_in_numbers(&self, rows: usize) -> Self {
         let c = match (self.choose.scale, self.normalize) {
             (true, Normalize::Trace) => rows as f64,
             (true, _) => 1.0,
@@ -221,8 +221,8 @@ impl TrainSpec {
         (1e-7 * self.tol).clamp(1e-15, 1e-10)
     }
 
-    /// May a fit of one start from the other's result, prices rescaled?
-    pub(crate) fn differs_only_in_price_and_method(&self, other: &Self) -> bool {
+    /// May a fit of one start from the other's result, rescaled by the ratio of their C?
+    pub(crate) fn differs_only_in_c_and_method(&self, other: &Self) -> bool {
         let like =
             Self { c: other.c, method: other.method.clone(), tol: other.tol, max_iter: other.max_iter, ..self.clone() };
         like == *other && self.rank_tolerance() == other.rank_tolerance()

@@ -22,7 +22,7 @@ use crate::{
     prepare::{Fold, Source, Tested},
     request::TrainSpec,
     trace::{IterRecord, Status},
-    train::{prices, search_folds},
+    train::{c_values, search_folds},
     weights::carrying,
 };
 
@@ -285,18 +285,18 @@ impl<'a> Nest<'a> {
         if !grid.has("C") {
             let own =
                 (target.select(&self.train), weight.map(|w| self.train.iter().map(|&i| w[i]).collect::<Vec<_>>()));
-            let prices = match source {
+            let values = match source {
                 Source::Table(data) => {
-                    prices(Source::Table(&data.select(&self.train)), &own.0, own.1.as_deref(), &contender.spec)?
+                    c_values(Source::Table(&data.select(&self.train)), &own.0, own.1.as_deref(), &contender.spec)?
                 }
                 Source::Ready(stack) => {
                     let data = stack.block(&self.train, &self.train);
                     let n = self.train.len();
                     let part = crate::gram::Stack { rows: n, cols: n, data: &data, ..stack };
-                    prices(Source::Ready(part), &own.0, own.1.as_deref(), &contender.spec)?
+                    c_values(Source::Ready(part), &own.0, own.1.as_deref(), &contender.spec)?
                 }
             };
-            grid = grid.with("C", prices.into_iter().map(Into::into).collect());
+            grid = grid.with("C", values.into_iter().map(Into::into).collect());
         }
         let specs = grid.specs(&contender.spec)?;
         if specs.len() == 1 {

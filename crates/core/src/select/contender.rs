@@ -9,7 +9,7 @@ use crate::{
     request::{MethodInfo, MethodSpec, TrainSpec, Value, catalogue},
 };
 
-/// A method with its settings. Where the grid has no C, [`crate::train::prices`] are tried.
+/// A method with its settings. Where the grid has no C, [`crate::train::c_values`] are tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contender {
     /// What the table calls it.

@@ -33,8 +33,8 @@ pub fn held_out(
 /// Equal weights, and the request where it is for anything else.
 fn with_baseline(label: &str, spec: &TrainSpec) -> Result<Vec<Contender>> {
     let Choices { c, v, scale, .. } = spec.choose;
-    let price = if c { String::new() } else { format!("C={}", spec.c) };
-    let own = if v { format!("{price};{SHARES}") } else { price.clone() };
+    let fixed = if c { String::new() } else { format!("C={}", spec.c) };
+    let own = if v { format!("{fixed};{SHARES}") } else { fixed.clone() };
     let plain = TrainSpec { choose: Choices { scale, ..Choices::default() }, ..spec.clone() };
     let uniform = TrainSpec {
         method: MethodSpec::Uniform {},
@@ -46,7 +46,7 @@ fn with_baseline(label: &str, spec: &TrainSpec) -> Result<Vec<Contender>> {
     let contender = |label: &str, spec: TrainSpec, grid: &str| -> Result<Contender> {
         Ok(Contender { label: label.into(), grid: Grid::parse(grid, &spec.method)?, spec })
     };
-    let mut list = vec![contender("uniform", uniform, &price)?];
+    let mut list = vec![contender("uniform", uniform, &fixed)?];
     if !matches!(spec.method, MethodSpec::Uniform {}) {
         list.push(contender(label, plain, &own)?);
     }

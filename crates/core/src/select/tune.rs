@@ -13,7 +13,7 @@ use crate::{
     metrics::mean_interval,
     prepare::Fold,
     request::TrainSpec,
-    train::{best_of, prices},
+    train::{best_of, c_values},
 };
 
 /// One setting of the parameters, and how it did.
@@ -72,8 +72,8 @@ pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -
     protocol.check(target)?;
     let mut grid = contender.grid.clone();
     if !grid.has("C") {
-        let prices = prices(source, target, weight, &contender.spec)?;
-        grid = grid.with("C", prices.into_iter().map(Into::into).collect());
+        let values = c_values(source, target, weight, &contender.spec)?;
+        grid = grid.with("C", values.into_iter().map(Into::into).collect());
     }
     let specs = grid.specs(&contender.spec)?;
     let splits = protocol.splitting.splits(target, groups, protocol.seed)?;

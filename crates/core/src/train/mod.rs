@@ -8,7 +8,7 @@ mod verify;
 
 pub use diagnose::{Diagnosis, KernelReport, diagnose, diagnose_precomputed};
 pub(crate) use search::best_of;
-pub use search::{Search, at_edge, choose, grid_search, prices, search_folds};
+pub use search::{Search, at_edge, c_values, choose, grid_search, search_folds};
 pub use verify::{Verification, prove, verify};
 
 use crate::{
@@ -75,10 +75,10 @@ impl Prepared {
     pub fn path(&self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut memories: Vec<Memory> = Vec::new();
         let mut models = Vec::new();
-        let specs: Vec<TrainSpec> = specs.iter().map(|s| s.priced(self.samples.kept.len())).collect();
+        let specs: Vec<TrainSpec> = specs.iter().map(|s| s.with_c_in_numbers(self.samples.kept.len())).collect();
         for (k, spec) in specs.iter().enumerate() {
             if let Some(last) = k.checked_sub(1).map(|k| &specs[k]) {
-                if !spec.differs_only_in_price_and_method(last) {
+                if !spec.differs_only_in_c_and_method(last) {
                     let got = format!("request {} differs in more", k + 1);
                     return Err(Error::param(
                         "path",
@@ -100,7 +100,7 @@ impl Prepared {
         observer: &mut dyn Observer,
     ) -> Result<Model> {
         spec.check()?;
-        let spec = &spec.priced(self.samples.kept.len());
+        let spec = &spec.with_c_in_numbers(self.samples.kept.len());
         if !spec.same_terms(&self.terms_of) {
             return Err(Error::param(
                 "spec",

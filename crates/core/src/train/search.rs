@@ -14,7 +14,7 @@ impl Fold<'_> {
     /// Fits the requests to the training rows in turn; neighbours that differ in C or the method's parameters start from each other.
     pub fn fit(&mut self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut models = Vec::with_capacity(specs.len());
-        for path in specs.chunk_by(|a, b| a.same_terms(b) && a.differs_only_in_price_and_method(b)) {
+        for path in specs.chunk_by(|a, b| a.same_terms(b) && a.differs_only_in_c_and_method(b)) {
             models.extend(self.terms(&path[0])?.path(path, observer)?);
         }
         Ok(models)
@@ -139,7 +139,7 @@ pub fn search_folds(
 }
 
 /// Completes a request whose `choose` leaves C or v to cross-validation. C is one of 0.1, 1, …, 1000 (times n for unit-trace kernels, whose scale is n
-/// times smaller); for SMKL one of seven prices from where its grids start, each √10 times the last. v is one of 0.1, 0.3, …, 0.9. Of
+/// times smaller); for SMKL one of seven values from where its grids start, each √10 times the last. v is one of 0.1, 0.3, …, 0.9. Of
 /// equals the smallest v wins, then the largest C; a setting whose fits are constants wins only where all are.
 pub fn choose(
     source: Source<'_>,
@@ -167,8 +167,8 @@ pub(super) fn choose_telling(
     let shares = if v { vec![0.1, 0.3, 0.5, 0.7, 0.9] } else { vec![f64::NAN] };
     let method = |share: f64| if v { spec.method.with_v(share) } else { spec.method.clone() };
     source.check(target, sample_weight)?;
-    let prices = if c { prices(source, target, sample_weight, spec)? } else { vec![spec.c] };
-    let settings: Vec<(f64, f64)> = shares.iter().flat_map(|v| prices.iter().map(move |c| (*v, *c))).collect();
+    let values = if c { c_values(source, target, sample_weight, spec)? } else { vec![spec.c] };
+    let settings: Vec<(f64, f64)> = shares.iter().flat_map(|v| values.iter().map(move |c| (*v, *c))).collect();
     let specs: Vec<TrainSpec> =
         settings.iter().map(|&(v, c)| TrainSpec { method: method(v), c, ..spec.clone() }).collect();
     let folds = folds.min(smallest_class(target)).max(2);
@@ -206,7 +206,7 @@ pub fn at_edge(name: &str, best: f64, tried: &[(f64, f64)]) -> Option<String> {
 }
 
 /// The values of C to try for a request that leaves it to cross-validation.
-pub fn prices(
+pub fn c_values(
     source: Source<'_>,
     target: &Target,
     sample_weight: Option<&[f64]>,

@@ -322,7 +322,7 @@ fn flat_rule(instance: &Instance<'_>, inner: &RuleSolution, m: usize) -> Option<
 fn facts(instance: &Instance<'_>, inner: &RuleSolution, lambda: &Matrix) -> (Vec<Rule>, Share) {
     let total = |rows: &[usize]| rows.iter().map(|&i| instance.cost[i]).sum::<f64>();
     let (all_positive, all_negative) = (total(&instance.positives), total(&instance.negatives));
-    // `mass` of each row is its multiplier against its price.
+    // `mass` of each row is its multiplier over its cost.
     let share = |rows: &[usize], all: f64, mass: &dyn Fn(usize) -> f64| {
         let of = |pick: &dyn Fn(f64) -> bool| {
             rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.cost[i]).fold(0.0, |sum, c| sum + c) / all

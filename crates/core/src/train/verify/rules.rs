@@ -156,9 +156,9 @@ impl CheckedRules<'_> {
 /// Says in words which multipliers are outside α ≥ 0, Σ_m α_im ≤ c_i (α_im ≤ c_i where rules stand `apart`), yᵀα_m = 0.
 fn infeasible(instance: &Instance<'_>, alpha: &Matrix, apart: bool, name: &str) -> Option<String> {
     for i in 0..alpha.rows() {
-        let (row, price) = (alpha.row(i), instance.cost[i]);
+        let (row, cost) = (alpha.row(i), instance.cost[i]);
         let used = if apart { row.iter().copied().fold(0.0, f64::max) } else { row.iter().sum::<f64>() };
-        let inside = row.iter().all(|a| *a >= -1e-6 * price) && used <= price * (1.0 + 1e-6);
+        let inside = row.iter().all(|a| *a >= -1e-6 * cost) && used <= cost * (1.0 + 1e-6);
         if !inside {
             return Some(format!("{name}: the multipliers of row {} are outside their bounds", i + 1));
         }

@@ -77,6 +77,25 @@ impl LossName {
     pub fn suits_values(self) -> bool {
         matches!(self, Self::EpsilonInsensitive | Self::Squared)
     }
+
+    /// The request's `epsilon` where it is left out, in the units of a target with this standard deviation; `None` for a loss that does not
+    /// read it.
+    pub fn default_epsilon(self, deviation: f64) -> Option<f64> {
+        match self {
+            Self::EpsilonInsensitive => Some(0.1 * deviation),
+            Self::Hinge | Self::SquaredHinge | Self::Logistic | Self::Squared => None,
+        }
+    }
+
+    /// What `epsilon` is for this loss and its default, as the program's help says it; `None` for a loss that does not read it.
+    pub fn epsilon_help(self) -> Option<&'static str> {
+        match self {
+            Self::EpsilonInsensitive => {
+                Some("Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]")
+            }
+            Self::Hinge | Self::SquaredHinge | Self::Logistic | Self::Squared => None,
+        }
+    }
 }
 
 /// A convex loss ℓ(y, f) of a target and a decision value.

@@ -192,7 +192,7 @@ pub enum Fitting {
 }
 
 impl Fitting {
-    /// The loss of that name; the number is the half-width of the tube, which only `epsilon_insensitive` reads.
+    /// The loss of that name; the number is its parameter, which only losses with [`LossName::default_epsilon`] read.
     pub fn new(name: LossName, epsilon: f64) -> Result<Self> {
         Ok(match name {
             LossName::Hinge => Self::Hinge(Hinge),

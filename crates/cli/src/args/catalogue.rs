@@ -53,6 +53,7 @@ fn with_flags(command: Command, methods: &[MethodInfo]) -> Command {
                 .long(name.replace('_', "-"))
                 .help(help(name, methods))
                 .help_heading("Method")
+                .value_name(name.to_uppercase())
                 .value_parser(|text: &str| Ok::<_, String>(Typed(value(text))))
                 .allow_hyphen_values(true),
         )

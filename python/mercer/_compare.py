@@ -103,9 +103,11 @@ def compare(
     indefinite : {"shift", "clip", "flip", None}, default=None
         What becomes of ready-made kernels with negative eigenvalues. None refuses them.
     loss : str or None, default=None
-        "hinge", "squared_hinge", "logistic", "squared" for classes, "epsilon_insensitive", "squared" for values; None is the first.
+        "hinge", "squared_hinge", "logistic", "squared" for classes, "epsilon_insensitive", "squared" and the others in the table of
+        docs/conventions.md for values; None is the first.
     epsilon : float or None, default=None
-        Half-width of the tube of "epsilon_insensitive" in the units of y; None is a tenth of the standard deviation of y.
+        Parameter of the loss in the units of y, as half the width of the tube of "epsilon_insensitive"; None is a share of the standard
+        deviation of y, which the table states.
     scale_target : bool, default=True
         Values to predict are brought to deviation 1 on the training rows before they are fitted.
     class_weight : None, "balanced" or dict, default=None

@@ -164,10 +164,11 @@ class GMKLRegressor(_GMKL, MKLRegressor):
 
     Parameters
     ----------
-    loss : {"epsilon_insensitive", "squared"}, default="epsilon_insensitive"
-        max(0, |f − y| − epsilon), or ½ (f − y)².
+    loss : str, default="epsilon_insensitive"
+        max(0, |f − y| − epsilon); "squared" is ½ (f − y)². Every loss for values stands in the table of docs/conventions.md.
     epsilon : float or None, default=None
-        Half-width of the tube in the units of y; None is a tenth of the standard deviation of y.
+        The parameter of the loss in the units of y, for the default one half the width of its tube; None is a share of the standard
+        deviation of y, which the table states.
     scale_target : bool, default=True
         Divide y by its standard deviation over the training rows before it is fitted, so that C and `tol` do not depend on
         the units of y: ``fit(X, k * y)`` predicts k times what ``fit(X, y)`` does, for every k > 0. Predictions,

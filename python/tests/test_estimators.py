@@ -53,7 +53,7 @@ def test_binary_attributes(Estimator, loss, binary):
 
 
 @pytest.mark.parametrize("Estimator", REGRESSORS)
-@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared"])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared", "huber"])
 def test_regression_attributes(Estimator, loss, regression):
     X, y = regression
     reg = Estimator(BANK, C=10, loss=loss).fit(X, y)

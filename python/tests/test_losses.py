@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from mercer import GMKLClassifier, LpMKLClassifier, LpMKLRegressor, UniformMKLClassifier
+from mercer import GMKLClassifier, GMKLRegressor, LpMKLClassifier, LpMKLRegressor, UniformMKLClassifier
 
 #: At a relative gap of 1e-9 a decision value is off by at most √(2·gap·objective·k(x,x)), below 1e-3 here.
 CLOSE = {"atol": 1e-3, "rtol": 0}
@@ -59,6 +59,32 @@ def test_epsilon_insensitive_is_svr(regression):
     reg = one_kernel(LpMKLRegressor, K, y, epsilon=0.05, scale_target=False)
     svr = SVR(kernel="precomputed", C=C, epsilon=0.05, tol=1e-10).fit(K, y)
     assert_allclose(reg.predict(K), svr.predict(K), **CLOSE)
+
+
+def test_huber_beats_the_squared_loss_where_there_are_outliers(regression):
+    X, y = regression
+    dirty = y.copy()
+    dirty[::10] += 25
+    K = rbf(X)
+    # One kernel and v = 1 leave the weight 1; the optimum is where multipliers are slopes.
+    reg = one_kernel(GMKLRegressor, K, dirty, loss="huber", epsilon=0.3, scale_target=False, v=1.0)
+    a, b, f = np.zeros(len(y)), reg.intercept_, reg.predict(K)
+    a[reg.support_] = reg.dual_coef_
+    r = f - dirty
+    assert_allclose(a, -C * np.clip(r, -0.3, 0.3), atol=1e-4)
+    assert_allclose(f, K @ a + b, atol=1e-10)
+    assert abs(a.sum()) < 1e-8
+    squared = one_kernel(GMKLRegressor, K, dirty, loss="squared", scale_target=False, v=1.0)
+    assert np.abs(f - y).mean() < 0.3 * np.abs(squared.predict(K) - y).mean()
+
+
+def test_huber_has_a_default_and_a_search_for_its_price(regression):
+    X, y = regression
+    reg = GMKLRegressor(BANK, loss="huber").fit(X, y)
+    assert reg.status_ == "optimal" and reg.score(X, y) > 0.8
+    with pytest.raises(ValueError, match="epsilon"):
+        GMKLRegressor(BANK, loss="huber", epsilon=0).fit(X, y)
+    assert GMKLRegressor(BANK, loss="huber", C="auto").fit(X, y).score(X, y) > 0.8
 
 
 def test_squared_hinge_is_a_hard_margin_on_a_ridged_kernel(binary):

@@ -41,7 +41,7 @@ fn farthest(a: &[f64], b: &[f64], unit: f64) -> f64 {
 /// Every method for values with every loss for values.
 fn regressors() -> Vec<TrainSpec> {
     let names = catalogue().iter().map(|m| m.name).filter(|n| *n != "vcmkl").chain(["l1"]);
-    let losses = [LossName::EpsilonInsensitive, LossName::Squared];
+    let losses = [LossName::EpsilonInsensitive, LossName::Squared, LossName::Huber];
     names.flat_map(|name| losses.map(|loss| TrainSpec { loss: Some(loss), ..spec(name) })).collect()
 }
 

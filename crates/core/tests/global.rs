@@ -43,7 +43,7 @@ fn tasks() -> Vec<(Dataset, Target, LossName)> {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
     let classes = [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
-    let values = [LossName::EpsilonInsensitive, LossName::Squared];
+    let values = [LossName::EpsilonInsensitive, LossName::Squared, LossName::Huber];
     let with = |x: &Dataset, y: &Target, loss| (x.clone(), y.clone(), loss);
     classes.iter().map(|l| with(&x, &y, *l)).chain(values.iter().map(|l| with(&u, &v, *l))).collect()
 }

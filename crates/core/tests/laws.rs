@@ -8,6 +8,7 @@ use mercer::{
     localize::LocalizedGramSet,
     loss::{EpsilonInsensitive, Hinge, Loss},
     machine::{Combined, Machine, Smo, Stop, Task},
+    request::LossName,
 };
 use mercer_testkit::{
     all_functions, all_losses, all_weight_sets, for_classes_only, histogram_functions, naive_kernel, smooth_losses,
@@ -52,6 +53,19 @@ fn every_kernel_of_numbers_stands_in_a_list() {
     for kernel in language::number_kernels().iter().filter(|kernel| kernel.word != "sigmoid") {
         let found = listed.iter().any(|&f| language::number_kernel(f) == Some(kernel));
         assert!(found, "mercer_testkit lists no `{}`", kernel.usage);
+    }
+}
+
+#[test]
+fn every_loss_stands_in_the_list_and_says_what_epsilon_is_where_it_reads_it() {
+    for name in LossName::ALL {
+        assert!(
+            all_losses().iter().any(|fitting| fitting.name() == name),
+            "mercer_testkit lists no `{}`",
+            name.as_str()
+        );
+        let said = name.epsilon_help().is_some_and(|help| help.contains(name.as_str()));
+        assert_eq!(said, name.default_epsilon(2.0).is_some(), "{}", name.as_str());
     }
 }
 

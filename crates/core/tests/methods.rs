@@ -41,7 +41,7 @@ fn both_tasks() -> [(Dataset, Target, Vec<LossName>); 2] {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
     let for_classes = vec![LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
-    [(x, y, for_classes), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared])]
+    [(x, y, for_classes), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared, LossName::Huber])]
 }
 
 #[test]
@@ -564,8 +564,8 @@ fn bad_input_is_named() {
     let values = Target::Values((0..30).map(f64::from).collect());
     for (target, loss, allowed) in [
         (&y, LossName::EpsilonInsensitive, "hinge, squared_hinge, logistic or squared for classes"),
-        (&values, LossName::Logistic, "epsilon_insensitive or squared for values"),
-        (&values, LossName::SquaredHinge, "epsilon_insensitive or squared for values"),
+        (&values, LossName::Logistic, "epsilon_insensitive, squared or huber for values"),
+        (&values, LossName::SquaredHinge, "epsilon_insensitive, squared or huber for values"),
     ] {
         let got = message(&x, target, &TrainSpec { loss: Some(loss), ..base.clone() });
         assert!(got.contains(allowed) && got.contains(loss.as_str()), "{got}");

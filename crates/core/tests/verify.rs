@@ -63,7 +63,7 @@ fn every_convex_certificate_holds_and_can_be_proved_again() {
                 let spec = TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) };
                 proves(&x, &y, &spec);
             }
-            for loss in [LossName::EpsilonInsensitive, LossName::Squared] {
+            for loss in [LossName::EpsilonInsensitive, LossName::Squared, LossName::Huber] {
                 proves(&u, &v, &TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) });
             }
         }

@@ -6,7 +6,7 @@ pub mod strings;
 use mercer::{
     kernels::{Distance, Function},
     linalg::Matrix,
-    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, SmoothLoss, Squared, SquaredHinge},
+    loss::{EpsilonInsensitive, Hinge, Huber, Logistic, Loss, SmoothLoss, Squared, SquaredHinge},
     machine::{Fitting, Task},
     weights::{ElasticNet, LpBall, Separable},
 };
@@ -23,12 +23,17 @@ pub fn all_losses() -> Vec<Fitting> {
         Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.0).unwrap()),
         Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.3).unwrap()),
         Fitting::Squared(Squared),
+        Fitting::Huber(Huber::new(0.2).unwrap()),
+        Fitting::Huber(Huber::new(1.0).unwrap()),
     ]
 }
 
 /// Every loss that has a slope and a curvature.
+///
+/// # Panics
+/// If a loss refuses the parameters listed here.
 pub fn smooth_losses() -> Vec<Box<dyn SmoothLoss>> {
-    vec![Box::new(SquaredHinge), Box::new(Logistic), Box::new(Squared)]
+    vec![Box::new(SquaredHinge), Box::new(Logistic), Box::new(Squared), Box::new(Huber::new(0.7).unwrap())]
 }
 
 /// Is it a loss for y = ±1 only?

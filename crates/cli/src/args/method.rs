@@ -6,9 +6,11 @@ use mercer::{
     request::{Approx, Choices, MethodSpec, Value},
 };
 
+use super::catalogue::CatalogueArgs;
 use crate::values::{Setting, cost, count_or_auto, evenness, exponent, named, number, setting};
 
-// A flag per parameter in the catalogue of methods; one may serve several methods.
+// A flag per parameter in the catalogue of methods; one may serve several methods. Those below read or explain theirs in a way of their own; every
+// other parameter has the flag that `CatalogueArgs` makes for it.
 #[derive(Debug, Args)]
 pub struct MethodArgs {
     /// How weights are found (see `mercer methods`); also `l1` and `l2`
@@ -87,6 +89,8 @@ pub struct MethodArgs {
     /// Starts: of the clustering (clmkl, hlmkl) [default: 10] of the gate (lmkl, glmkl, gsmkl) [default: 1] or of `ccp` (vcmkl) [default: 3]
     #[arg(long, value_name = "N", help_heading = "Localized")]
     pub n_init: Option<usize>,
+    #[command(flatten)]
+    pub others: CatalogueArgs,
 }
 
 impl MethodArgs {
@@ -129,7 +133,7 @@ impl MethodArgs {
             ("consensus", self.consensus.as_deref().into()),
             ("n_init", self.n_init.into()),
         ];
-        all.into_iter().filter(|(_, value)| *value != Value::None).collect()
+        all.into_iter().filter(|(_, value)| *value != Value::None).chain(self.others.given()).collect()
     }
 
     /// The named method with the parameters given; one it does not have is refused, unless the request has a use of its own for it.

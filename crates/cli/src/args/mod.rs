@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here opens a file or computes: texts become checked values, no more.
 
+mod catalogue;
 mod data;
 mod method;
 #[cfg(test)]

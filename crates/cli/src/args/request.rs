@@ -54,8 +54,7 @@ pub struct RequestArgs {
     /// Loss [default: hinge for classes, `epsilon_insensitive` for numbers]
     #[arg(long, help_heading = "Problem", value_parser = named::<LossName>(&LossName::NAMES))]
     pub loss: Option<LossName>,
-    /// Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]
-    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Problem")]
+    #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Problem", help = epsilon_help())]
     pub epsilon: Option<f64>,
     /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to deviation 1 on the training rows
     #[arg(long, help_heading = "Problem")]
@@ -84,6 +83,11 @@ pub struct RequestArgs {
     /// Outer iterations at most
     #[arg(long, default_value_t = TrainSpec::default().max_iter, value_name = "N", help_heading = "Effort")]
     pub max_iter: usize,
+}
+
+/// The help of `--epsilon`: what it is for each loss that reads it.
+fn epsilon_help() -> String {
+    LossName::ALL.into_iter().filter_map(LossName::epsilon_help).collect::<Vec<_>>().join("; ")
 }
 
 impl BankArgs {

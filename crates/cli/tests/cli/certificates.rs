@@ -69,3 +69,14 @@ fn verify_knows_regions_gates_and_rules() {
         assert!(text.contains("verified: ") && !text.contains("NaN"), "{method}: {text}");
     }
 }
+
+#[test]
+fn verify_knows_the_loss_and_the_epsilon_of_a_model() {
+    let folder = Folder::new("verify-huber");
+    fs::write(folder.0.join("wave.csv"), wave(60, 3)).unwrap();
+    for epsilon in ["", "--epsilon 0.2"] {
+        folder.run(&format!("fit wave.csv --target y --loss huber {epsilon} -C auto -o m.mercer -q")).exits(0);
+        let value = folder.run("verify m.mercer wave.csv --target y --prove --json").exits(0).json();
+        assert_eq!(value["verified"], Value::Bool(true), "{value}");
+    }
+}

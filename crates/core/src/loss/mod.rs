@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 mod epsilon_insensitive;
 mod hinge;
+mod huber;
 mod logistic;
 mod piecewise;
 mod smooth;
@@ -16,6 +17,7 @@ mod squared_hinge;
 
 pub use epsilon_insensitive::EpsilonInsensitive;
 pub use hinge::Hinge;
+pub use huber::Huber;
 pub use logistic::Logistic;
 pub use smooth::SmoothLoss;
 pub(crate) use smooth::increasing_root;
@@ -39,12 +41,14 @@ pub enum LossName {
     EpsilonInsensitive,
     /// ½ (f − y)²
     Squared,
+    /// ½ r² for |r| ≤ ε, ε |r| − ½ ε² beyond, r = f − y
+    Huber,
 }
 
 impl LossName {
     /// Every loss, in the order in which messages list them.
-    pub const ALL: [Self; 5] =
-        [Self::Hinge, Self::SquaredHinge, Self::Logistic, Self::EpsilonInsensitive, Self::Squared];
+    pub const ALL: [Self; 6] =
+        [Self::Hinge, Self::SquaredHinge, Self::Logistic, Self::EpsilonInsensitive, Self::Squared, Self::Huber];
 
     /// What users type, in the order of [`LossName::ALL`].
     pub const NAMES: [&'static str; Self::ALL.len()] = {
@@ -65,17 +69,42 @@ impl LossName {
             Self::Logistic => "logistic",
             Self::EpsilonInsensitive => "epsilon_insensitive",
             Self::Squared => "squared",
+            Self::Huber => "huber",
         }
     }
 
     /// Can it be paid for a class, y = ±1?
     pub fn suits_classes(self) -> bool {
-        self != Self::EpsilonInsensitive
+        !matches!(self, Self::EpsilonInsensitive | Self::Huber)
     }
 
     /// Can it be paid for a value?
     pub fn suits_values(self) -> bool {
-        matches!(self, Self::EpsilonInsensitive | Self::Squared)
+        matches!(self, Self::EpsilonInsensitive | Self::Squared | Self::Huber)
+    }
+
+    /// The request's `epsilon` where it is left out, in the units of a target with this standard deviation; `None` for a loss that does not
+    /// read it.
+    pub fn default_epsilon(self, deviation: f64) -> Option<f64> {
+        match self {
+            Self::EpsilonInsensitive => Some(0.1 * deviation),
+            // docs/defaults.md; equal values have no deviation, and any δ fits them.
+            Self::Huber => Some(if deviation > 0.0 { 0.5 * deviation } else { 1.0 }),
+            Self::Hinge | Self::SquaredHinge | Self::Logistic | Self::Squared => None,
+        }
+    }
+
+    /// What `epsilon` is for this loss and its default, as the program's help says it; `None` for a loss that does not read it.
+    pub fn epsilon_help(self) -> Option<&'static str> {
+        match self {
+            Self::EpsilonInsensitive => {
+                Some("Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]")
+            }
+            Self::Huber => Some(
+                "error at which `huber` turns from quadratic to linear [default: 0.5 times the deviation of the target]",
+            ),
+            Self::Hinge | Self::SquaredHinge | Self::Logistic | Self::Squared => None,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     Result,
     gram::Forms,
     linalg::{Matrix, dot},
-    loss::{EpsilonInsensitive, Hinge, Logistic, Loss, LossName, Squared, SquaredHinge},
+    loss::{EpsilonInsensitive, Hinge, Huber, Logistic, Loss, LossName, Squared, SquaredHinge},
     tuning::tuning,
 };
 
@@ -189,10 +189,12 @@ pub enum Fitting {
     EpsilonInsensitive(EpsilonInsensitive),
     /// Ridge regression.
     Squared(Squared),
+    /// Regression in which outliers are paid for linearly.
+    Huber(Huber),
 }
 
 impl Fitting {
-    /// The loss of that name; the number is the half-width of the tube, which only `epsilon_insensitive` reads.
+    /// The loss of that name; the number is its parameter, which only losses with [`LossName::default_epsilon`] read.
     pub fn new(name: LossName, epsilon: f64) -> Result<Self> {
         Ok(match name {
             LossName::Hinge => Self::Hinge(Hinge),
@@ -200,6 +202,7 @@ impl Fitting {
             LossName::Logistic => Self::Logistic(Logistic),
             LossName::EpsilonInsensitive => Self::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?),
             LossName::Squared => Self::Squared(Squared),
+            LossName::Huber => Self::Huber(Huber::new(epsilon)?),
         })
     }
 
@@ -211,6 +214,7 @@ impl Fitting {
             Self::Logistic(_) => LossName::Logistic,
             Self::EpsilonInsensitive(_) => LossName::EpsilonInsensitive,
             Self::Squared(_) => LossName::Squared,
+            Self::Huber(_) => LossName::Huber,
         }
     }
 
@@ -222,6 +226,7 @@ impl Fitting {
             Self::Logistic(l) => l,
             Self::EpsilonInsensitive(l) => l,
             Self::Squared(l) => l,
+            Self::Huber(l) => l,
         }
     }
 
@@ -233,6 +238,7 @@ impl Fitting {
             Self::Logistic(loss) => Box::new(Newton { loss }),
             Self::EpsilonInsensitive(l) => Box::new(Smo { kink: l.epsilon() }),
             Self::Squared(_) => Box::new(Ridge),
+            Self::Huber(loss) => Box::new(Newton { loss }),
         }
     }
 }

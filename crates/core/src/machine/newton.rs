@@ -1,4 +1,4 @@
-//! Smooth losses (logistic, squared hinge): Newton's method in the primal.
+//! Smooth losses: Newton's method in the primal.
 //!
 //! Solves  min over a, b :  P(a, b) = Σ_i c_i ℓ(y_i, f_i + b) + ½ aᵀKa,  f = Ka.
 //! With g = c ℓ', W = diag(c ℓ'') at f + b, the optimum has a = −g and the step (δ, β) towards it satisfies

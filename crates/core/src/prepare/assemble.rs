@@ -1,6 +1,6 @@
 //! From fits to a model: decision functions in the target's own units, and all that prediction needs.
 
-use super::{Prepared, samples::tube};
+use super::{Prepared, samples::epsilon};
 use crate::{
     Error, Model, Result,
     data::Target,
@@ -50,8 +50,8 @@ impl Prepared {
         let mut filled = spec.clone();
         filled.memory = Some(self.budget.bytes);
         filled.loss = Some(fitting.name());
-        if let (Fitting::EpsilonInsensitive(_), Target::Values(y)) = (fitting, &self.samples.target) {
-            filled.epsilon = Some(tube(spec, y));
+        if let Target::Values(y) = &self.samples.target {
+            filled.epsilon = epsilon(fitting.name(), spec, y).or(spec.epsilon);
         }
         let mut model = Model {
             task: self.samples.prediction(spec.multi_class),

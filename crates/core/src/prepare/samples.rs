@@ -95,7 +95,7 @@ impl Samples {
             return Err(Error::param("loss", format!("{} or {last} for {what}", others.join(", ")), name.as_str()));
         }
         let Target::Values(y) = &self.target else { return Fitting::new(name, 0.0) };
-        let epsilon = tube(spec, y);
+        let epsilon = epsilon(name, spec, y).unwrap_or(0.0);
         // The number given is checked before it is scaled, so that a message shows it as it was typed.
         Fitting::new(name, epsilon)?;
         Fitting::new(name, epsilon / self.unit(spec))
@@ -197,9 +197,10 @@ pub(crate) struct MachineTask {
     pub rows: Option<Vec<usize>>,
 }
 
-/// The half-width of the tube in the target's own units: what was asked for, else a tenth of the target's deviation.
-pub(crate) fn tube(spec: &TrainSpec, y: &[f64]) -> f64 {
-    spec.epsilon.unwrap_or_else(|| 0.1 * deviation(y))
+/// The parameter ε of a loss in the target's own units: what was asked for, else the loss's default; `None` for a loss that does not read it.
+pub(crate) fn epsilon(loss: LossName, spec: &TrainSpec, y: &[f64]) -> Option<f64> {
+    let default = loss.default_epsilon(deviation(y))?;
+    Some(spec.epsilon.unwrap_or(default))
 }
 
 /// The population standard deviation. Differences are squared after division by the largest, so that no square overflows or vanishes.

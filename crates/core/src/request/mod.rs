@@ -15,7 +15,7 @@ pub use catalogue::{MethodInfo, Parameter, Targets, catalogue};
 pub use choices::Choices;
 use infinity::{number_or_inf, optional_number_or_inf};
 pub use method::MethodSpec;
-pub use parameters::{Clmkl, Glmkl, Gmkl, Gsmkl, Lmkl, Lp, Single, Smkl};
+pub use parameters::*;
 pub use scheme::Scheme;
 pub use spec::{ClassWeight, GroupBy, TrainSpec};
 use value::Slot;

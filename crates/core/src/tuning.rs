@@ -1,6 +1,7 @@
 //! The numbers that decide how a solver goes its way: one `Tuning` on top of each solver's file, every field with its unit and its reason.
 //!
-//! No number here changes an optimum; each changes how fast it is reached. `benchmarks/constants.py` builds the program with the feature
+//! No number here changes the optimum of a convex fit; each changes how fast it is reached. Where a problem has many stationary points, as gates
+//! and rules have, a number may decide which of them is found. `benchmarks/constants.py` builds the program with the feature
 //! `sweep`, multiplies one number at a time, and records what that costs: that record is the evidence that the fields refer to.
 
 /// Declares the struct `Tuning` of the solver named, and `TUNING`, the values in use.

@@ -3,7 +3,7 @@
 use mercer::{
     Model, TrainSpec,
     data::{Dataset, Standardizer, Target, synthetic},
-    gram::{Budget, BuildOptions, GramSet, GramSource, Stack},
+    gram::{Budget, BuildOptions, GramSet, GramSource, Scratch, Stack},
     kernels::{Normalize, language},
     linalg::{Matrix, threads},
     loss::Hinge,
@@ -493,6 +493,7 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
             }],
             machine: &*fitting.machine(),
             budget: Budget { bytes: 1 << 30 },
+            scratch: Scratch::default(),
             tol,
             max_iter: 40,
             working_set: false,

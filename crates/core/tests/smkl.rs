@@ -4,7 +4,7 @@
 use mercer::{
     Model, TrainSpec,
     data::{Dataset, Rng, Target, synthetic},
-    gram::{Budget, BuildOptions, GramSet, GramSource, Stack},
+    gram::{Budget, BuildOptions, GramSet, GramSource, Scratch, Stack},
     kernels::{Normalize, language},
     linalg::{Matrix, dot},
     loss::Hinge,
@@ -284,6 +284,7 @@ fn shared(grams: &dyn GramSource, y: &[f64], c: f64, copies: usize, penalty: &Pe
         parts: vec![Part { task, rows: None }; copies],
         machine: &*fitting.machine(),
         budget: Budget { bytes: 1 << 30 },
+        scratch: Scratch::default(),
         tol: 1e-7,
         max_iter: 5000,
         working_set: true,

@@ -10,7 +10,7 @@ use super::Method;
 use crate::{
     Error, Model, Result,
     data::Target,
-    gram::{GramSource, Groups},
+    gram::{GramSource, Groups, Scratch},
     linalg::Matrix,
     machine::Fitting,
     model::{Fit, Predictor},
@@ -139,6 +139,7 @@ impl<'a> Contest<'a> {
             parts: self.parts(),
             machine: &*self.fitting.machine(),
             budget: self.fold.options().budget,
+            scratch: Scratch::default(),
             tol: self.request.tol,
             max_iter: 1,
             working_set: false,

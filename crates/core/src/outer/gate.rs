@@ -22,7 +22,6 @@ use super::{Point, Problem, Run, active, solve_at, spread};
 use crate::{
     Error, Result,
     data::Rng,
-    gram::Scratch,
     linalg::Matrix,
     localize::LocalizedGramSet,
     machine::{Solution, Stop},
@@ -119,7 +118,7 @@ fn visit(
     let local = LocalizedGramSet::paired(grams, &gates, problem.budget);
     let scale: f64 = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
     let stop = Stop { absolute: ROUNDED_ABSOLUTE_GAP * scale, relative };
-    let (solutions, _) = solve_at(problem, &local, &vec![1.0; grams.n_terms()], start, stop, &Scratch::default())?;
+    let (solutions, _) = solve_at(problem, &local, &vec![1.0; grams.n_terms()], start, stop)?;
     let value = solutions.iter().map(|s| s.primal).sum();
     // ∂V/∂η_im = −a_i (K_m (η_m∘a))_i, summed over the decision functions.
     let duals: Vec<Vec<f64>> = problem

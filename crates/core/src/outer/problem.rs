@@ -2,7 +2,7 @@
 
 use super::level::{Cuts, Screen};
 use crate::{
-    gram::{Budget, GramSource},
+    gram::{Budget, GramSource, Scratch},
     linalg::Matrix,
     machine::{Machine, Solution, Task},
     weights::WeightSet,
@@ -27,6 +27,8 @@ pub struct Problem<'a> {
     pub machine: &'a dyn Machine,
     /// Memory that the combined kernel may take.
     pub budget: Budget,
+    /// Memory that one combined kernel leaves to the next, of this problem and of those cut from it.
+    pub scratch: Scratch,
     /// Relative duality gap to reach.
     pub tol: f64,
     /// Outer iterations at most.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Point, Problem, Recorder, rounding::Slack, spread};
 use crate::{
     Error, Result,
-    gram::{GramSource, Scratch},
+    gram::GramSource,
     linalg::{Matrix, dot},
     machine::{Combined, Solution, Stop},
     model::{Certificate, Fit, FitPart},
@@ -46,8 +46,6 @@ pub struct Run<'a> {
     pub best: Option<Point>,
     /// The best lower bound so far.
     pub lower: f64,
-    /// Memory that one combined kernel leaves to the next.
-    pub(super) scratch: Scratch,
     /// The rounding in the bounds of the best point, and the objective by which that point is known.
     slack: Cell<Option<(f64, Slack)>>,
 }
@@ -57,8 +55,7 @@ impl<'a> Run<'a> {
     pub fn new(problem: &'a Problem<'a>, observer: &'a mut dyn Observer) -> Self {
         let scale = problem.parts.iter().map(|p| p.task.constant_objective()).sum();
         let (recorder, lower) = (Recorder::new(observer), f64::NEG_INFINITY);
-        let (scratch, slack) = (Scratch::default(), Cell::new(None));
-        Self { problem, recorder, scale, best: None, lower, scratch, slack }
+        Self { problem, recorder, scale, best: None, lower, slack: Cell::new(None) }
     }
 
     /// The best upper bound so far.
@@ -184,7 +181,7 @@ impl<'a> Run<'a> {
             if self.best.is_some() { TUNING.absolute_accuracy_share * relative * self.upper().abs() } else { 0.0 };
         let absolute = (ROUNDED_OBJECTIVE_SHARE * self.scale).min(needed.max(rounding));
         let stop = Stop { absolute, relative };
-        let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop, &self.scratch)?;
+        let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop)?;
         let primal = solutions.iter().map(|s| s.primal).sum();
         let dual_sum = solutions.iter().map(|s| s.dual_sum).sum();
         Ok((Point { theta, solutions, primal, dual_sum, slope: Vec::new(), images: None }, kernel))
@@ -329,10 +326,9 @@ pub fn solve_at(
     theta: &[f64],
     start: Option<&[Vec<f64>]>,
     stop: Stop,
-    scratch: &Scratch,
 ) -> Result<(Vec<Solution>, Combined)> {
     let single = stop.relative >= TUNING.single_precision_gap && p.parts.iter().all(|part| part.rows.is_none());
-    let kernel = Combined::new(grams, theta, p.budget, p.machine, single.then_some(scratch))?;
+    let kernel = Combined::new(grams, theta, p.budget, p.machine, single.then_some(&p.scratch))?;
     let solve = |k: usize| {
         let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));
         match part.rows {

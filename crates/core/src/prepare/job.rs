@@ -44,7 +44,17 @@ impl<'a> Job<'a> {
     pub fn problem<'b>(&'b self, parts: Vec<Part<'b>>, grams: &'b dyn GramSource) -> Problem<'b> {
         let TrainSpec { tol, max_iter, working_set, screening, .. } = *self.request;
         let (machine, budget) = (&*self.machine, self.prepared.budget_left());
-        Problem { grams, parts, machine, budget, tol, max_iter, working_set, screening }
+        Problem {
+            grams,
+            parts,
+            machine,
+            budget,
+            scratch: self.prepared.scratch.clone(),
+            tol,
+            max_iter,
+            working_set,
+            screening,
+        }
     }
 
     /// Tells the observer that the machine, or the machines sharing weights, at `k` begin.

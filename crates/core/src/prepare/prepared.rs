@@ -12,7 +12,7 @@ use crate::{
         Dataset, Missing, Rows, Target,
         steps::{Plan, Steps},
     },
-    gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Stack},
+    gram::{Budget, BuildOptions, GramSet, GramSource, Groups, Scratch, Stack},
     kernels::{Function, KernelSpec, Normalize, language},
     model::Input,
     request::{GroupBy, TrainSpec},
@@ -28,6 +28,8 @@ pub struct Prepared {
     /// How the table was made from the columns that the user gave.
     pub(super) plan: Plan,
     pub(crate) budget: Budget,
+    /// Memory that the combined kernels of one fit leave to those of the next.
+    pub(crate) scratch: Scratch,
     pub(crate) terms_of: TrainSpec,
     /// Regions that the user gave, or the values of the column that says them.
     pub(crate) regions: Option<Regions>,
@@ -87,8 +89,21 @@ impl Prepared {
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
         let table = Some(scaled.rows().clone());
         let region_column = spec.method.region_column().map(|name| RegionColumn::of(&raw, name)).transpose()?;
-        let (terms_of, regions) = (spec.clone(), None);
-        Ok(Self { samples, grams, input, table, plan, budget, terms_of, regions, region_column, warnings, began })
+        let (terms_of, regions, scratch) = (spec.clone(), None, Scratch::default());
+        Ok(Self {
+            samples,
+            grams,
+            input,
+            table,
+            plan,
+            budget,
+            scratch,
+            terms_of,
+            regions,
+            region_column,
+            warnings,
+            began,
+        })
     }
 
     /// Checks and stores ready-made matrices.
@@ -121,7 +136,21 @@ impl Prepared {
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
         let (table, plan, terms_of, regions, region_column) = (None, Plan::default(), spec.clone(), None, None);
-        Ok(Self { samples, grams, input, table, plan, budget, terms_of, regions, region_column, warnings, began })
+        let scratch = Scratch::default();
+        Ok(Self {
+            samples,
+            grams,
+            input,
+            table,
+            plan,
+            budget,
+            scratch,
+            terms_of,
+            regions,
+            region_column,
+            warnings,
+            began,
+        })
     }
 
     /// Sentences that the user should read about the data and the kernels.
@@ -149,6 +178,7 @@ impl Prepared {
             table,
             plan: self.plan.clone(),
             budget: self.budget,
+            scratch: Scratch::default(),
             terms_of,
             regions: None,
             region_column: None,

@@ -3,7 +3,7 @@
 use mercer::{
     TrainSpec,
     data::Target,
-    gram::{Budget, GramSource, Stack},
+    gram::{Budget, GramSource, Scratch, Stack},
     kernels::Normalize,
     linalg::Matrix,
     localize::{Clusters, block_alignment, centred_alignments},
@@ -126,6 +126,7 @@ impl Small {
             parts: vec![Part { task, rows: None }],
             machine: &*machine,
             budget: Budget { bytes: 1 << 30 },
+            scratch: Scratch::default(),
             tol: 1e-3,
             max_iter: 500,
             working_set: true,

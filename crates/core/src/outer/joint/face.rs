@@ -139,7 +139,8 @@ fn find_face(
     let mut rounds = 0;
     loop {
         let grams = Groups::subset(problem.grams, &kept);
-        let inner = Problem { grams: &grams, parts: problem.parts.clone(), ..*problem };
+        let inner =
+            Problem { grams: &grams, parts: problem.parts.clone(), scratch: problem.scratch.clone(), ..*problem };
         let mut own = JointPoint::at(start, &inner);
         if own.run_restricted(&inner, set) > TUNING.largest_final_gap {
             return None;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     data::{Target, synthetic},
-    gram::{Budget, BuildOptions, GramSet, GramSource, Storage},
+    gram::{Budget, BuildOptions, GramSet, GramSource, Scratch, Storage},
     kernels::{Normalize, language},
     loss::{EpsilonInsensitive, Hinge},
     machine::{Fitting, Task},
@@ -60,6 +60,7 @@ fn compare((grams, signs): (GramSet, Vec<f64>), prices: &[(f64, bool)]) {
                 parts,
                 machine: &*machine,
                 budget,
+                scratch: Scratch::default(),
                 tol: 1e-5,
                 max_iter: 500,
                 working_set: false,
@@ -96,6 +97,7 @@ fn roads_that_cannot_be_gone_are_refused() {
         parts: vec![Part { task, rows: None }],
         machine: &*fitting.machine(),
         budget: Budget { bytes: 1 << 30 },
+        scratch: Scratch::default(),
         tol: 1e-3,
         max_iter: 10,
         working_set: false,

@@ -137,7 +137,13 @@ pub fn fit(
         let whole = alive.len() == problem.grams.n_terms();
         let left = problem.max_iter - observer.trace.len();
         let source: &dyn GramSource = if whole { problem.grams } else { &grams };
-        let round = Problem { grams: source, parts: problem.parts.clone(), max_iter: left, ..*problem };
+        let round = Problem {
+            grams: source,
+            parts: problem.parts.clone(),
+            scratch: problem.scratch.clone(),
+            max_iter: left,
+            ..*problem
+        };
         let mut fit = method(&round, set, memory, &mut observer)?;
         let screen = memory.screen.take();
         let over =

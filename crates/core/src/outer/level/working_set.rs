@@ -139,7 +139,8 @@ fn solve_on(
 ) -> Result<(Vec<f64>, Option<Duals>)> {
     let problem = run.problem;
     let grams = Groups::subset(problem.grams, working);
-    let inner = Problem { grams: &grams, parts: problem.parts.clone(), tol, ..*problem };
+    let inner =
+        Problem { grams: &grams, parts: problem.parts.clone(), scratch: problem.scratch.clone(), tol, ..*problem };
     let mut theta: Vec<f64> = working.iter().map(|&t| last.theta[t]).collect();
     let floor = TUNING.joining_weight_share * theta.iter().copied().fold(0.0, f64::max) / working.len() as f64;
     theta.iter_mut().for_each(|t| *t = t.max(floor));

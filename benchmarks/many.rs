@@ -2,8 +2,9 @@
 //!
 //!     cargo run --release -p mercer --example bench_many [WIDTHS] [METHOD] [FILE]
 //!
-//! FILE is a table with the class in its last column; without one 104 rows of 60 generated columns take its place. At most 104 rows are
-//! used, by a fixed shuffle. Widths go from 0.1 to 31.6 standard deviations in equal ratios, C = 10, relative gap 10⁻³.
+//! FILE is a table with the class in its last column; without one 104 rows of 60 generated columns
+//! take its place. At most 104 rows are used, by a fixed shuffle. Widths go from 0.1 to 31.6
+//! standard deviations in equal ratios, C = 10, relative gap 10⁻³.
 
 use std::{path::Path, time::Instant};
 
@@ -22,10 +23,14 @@ const ROWS: usize = 104;
 fn generated() -> Result<(Dataset, Target)> {
     let mut rng = Rng::new(3);
     let x = Matrix::new(ROWS, 60, (0..60 * ROWS).map(|_| rng.normal()).collect())?;
-    let labels =
-        (0..ROWS).map(|i| usize::from((2.0 * x[(i, 0)]).sin() + x[(i, 1)] + 0.5 * rng.normal() > 0.0)).collect();
+    let labels = (0..ROWS)
+        .map(|i| usize::from((2.0 * x[(i, 0)]).sin() + x[(i, 1)] + 0.5 * rng.normal() > 0.0))
+        .collect();
     let names = (1..=60).map(|j| format!("x{j}")).collect();
-    Ok((Dataset::new(x, names)?, Target::Classes { names: vec!["no".into(), "yes".into()], labels }))
+    Ok((
+        Dataset::new(x, names)?,
+        Target::Classes { names: vec!["no".into(), "yes".into()], labels },
+    ))
 }
 
 fn main() -> Result<()> {
@@ -46,9 +51,11 @@ fn main() -> Result<()> {
         (x, y) = (x.select(&rows), y.select(&rows));
     }
     let ratio = 2.5 / (widths.max(2) - 1) as f64;
-    let list: Vec<String> = (0..widths).map(|k| format!("{:.6}", 10f64.powf(ratio * k as f64 - 1.0))).collect();
+    let list: Vec<String> =
+        (0..widths).map(|k| format!("{:.6}", 10f64.powf(ratio * k as f64 - 1.0))).collect();
     let kernels = format!("rbf({}) on each", list.join("|"));
-    let spec = TrainSpec { kernels, method: MethodSpec::named(method)?, c: 10.0, ..TrainSpec::default() };
+    let spec =
+        TrainSpec { kernels, method: MethodSpec::named(method)?, c: 10.0, ..TrainSpec::default() };
     let began = Instant::now();
     let prepared = Prepared::from_table(&x, &y, None, &spec)?;
     let built = began.elapsed().as_secs_f64();

@@ -2,9 +2,10 @@
 //!
 //!     cargo run --release -p mercer --example bench_micro [NAME[,NAME…] | all] [SECONDS | once]
 //!
-//! Every part is repeated for SECONDS (default 1) or 1,000 times, whichever comes first; printed are median and minimum. "once" runs it once,
-//! in a function of its own: benchmarks/callgrind.sh counts its instructions. The first part, reading 512 MiB, is the bandwidth that
-//! floors are computed with. Data are generated; rates count the bytes of the stored terms.
+//! Every part is repeated for SECONDS (default 1) or 1,000 times, whichever comes first; printed
+//! are median and minimum. "once" runs it once, in a function of its own: benchmarks/callgrind.sh
+//! counts its instructions. The first part, reading 512 MiB, is the bandwidth that floors are
+//! computed with. Data are generated; rates count the bytes of the stored terms.
 
 use std::{hint::black_box, time::Instant};
 
@@ -43,7 +44,9 @@ impl Unit {
     fn show(&self, seconds: f64) -> String {
         match *self {
             Self::Nanoseconds(count, of) => format!("{:.3} ns/{of}", 1e9 * seconds / count as f64),
-            Self::Bytes(bytes) => format!("{:.3} ms, {:.1} GB/s", 1e3 * seconds, bytes as f64 / seconds / 1e9),
+            Self::Bytes(bytes) => {
+                format!("{:.3} ms, {:.1} GB/s", 1e3 * seconds, bytes as f64 / seconds / 1e9)
+            }
             Self::Milliseconds => format!("{:.3} ms", 1e3 * seconds),
         }
     }
@@ -70,7 +73,12 @@ fn read() -> Part {
     let (values, ones) = (vec![1.0; 512 << 17], vec![1.0; 4096]);
     let bytes = 8 * values.len() as u64;
     let run = move || {
-        black_box(values.par_chunks(1 << 16).map(|c| c.chunks(4096).map(|c| dot(c, &ones)).sum::<f64>()).sum::<f64>());
+        black_box(
+            values
+                .par_chunks(1 << 16)
+                .map(|c| c.chunks(4096).map(|c| dot(c, &ones)).sum::<f64>())
+                .sum::<f64>(),
+        );
     };
     Part { run: Box::new(run), unit: Unit::Bytes(bytes), parallel: true }
 }
@@ -96,7 +104,8 @@ fn rows(n: usize, columns: usize) -> Result<Dataset> {
 fn terms(data: &Dataset, kernels: &[KernelSpec], storage: Storage) -> Result<GramSet> {
     let budget = Budget { bytes: 8 << 30 };
     let (normalize, approx) = (Normalize::None, Approx::None);
-    let options = BuildOptions { normalize, storage, rank_tolerance: 1e-6, budget, approx, seed: 0 };
+    let options =
+        BuildOptions { normalize, storage, rank_tolerance: 1e-6, budget, approx, seed: 0 };
     GramSet::from_rows(data.rows(), kernels, &options)
 }
 
@@ -104,7 +113,11 @@ fn gram() -> Result<Part> {
     let data = rows(1000, 20)?;
     let kernels = language::parse("rbf(4) on all")?.resolve(&data)?;
     let run = move || drop(black_box(terms(&data, &kernels, Storage::Dense)));
-    Ok(Part { run: Box::new(run), unit: Unit::Nanoseconds(1000 * 1001 / 2, "entry"), parallel: true })
+    Ok(Part {
+        run: Box::new(run),
+        unit: Unit::Nanoseconds(1000 * 1001 / 2, "entry"),
+        parallel: true,
+    })
 }
 
 const BANK: &str = "rbf(2^-3..2^6), poly(1..3) on each";
@@ -151,15 +164,22 @@ fn smo() -> Result<Part> {
     let signal = |r: &[f64]| (2.0 * r[0]).sin() + r[1] * r[1] - 1.0 + r[2] * r[3];
     let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
     let x = data.features();
-    let y: Vec<f64> = (0..1000).map(|i| sign(signal(x.row(i)) + 0.5 * rng.normal() > 0.0)).collect();
+    let y: Vec<f64> =
+        (0..1000).map(|i| sign(signal(x.row(i)) + 0.5 * rng.normal() > 0.0)).collect();
     let run = move || {
         let task = Task { y: &y, cost: &[1.0; 1000], loss: &Hinge, intercept: true };
-        drop(black_box(Smo { kink: 0.0 }.solve(&kernel, &task, None, Stop { absolute: 0.0, relative: 1e-3 })));
+        drop(black_box(Smo { kink: 0.0 }.solve(
+            &kernel,
+            &task,
+            None,
+            Stop { absolute: 0.0, relative: 1e-3 },
+        )));
     };
     Ok(Part { run: Box::new(run), unit: Unit::Milliseconds, parallel: false })
 }
 
-/// Tangents of Σ_m w_m/(θ_m + 0.01), convex and falling like the objective of a fit, at points of Θ.
+/// Tangents of Σ_m w_m/(θ_m + 0.01), convex and falling like the objective of a fit, at points of
+/// Θ.
 fn level(bound: bool) -> Result<Part> {
     const TERMS: usize = 400;
     let set = ElasticNet::new(0.5, 2.0)?;
@@ -218,8 +238,11 @@ fn main() -> Result<()> {
         }
         return Ok(());
     }
-    let budget: f64 = budget.parse().map_err(|_| Error::param("SECONDS", "a number or once", budget))?;
-    println!("| part | name | one thread: median | minimum | two threads: median | minimum | ratio |");
+    let budget: f64 =
+        budget.parse().map_err(|_| Error::param("SECONDS", "a number or once", budget))?;
+    println!(
+        "| part | name | one thread: median | minimum | two threads: median | minimum | ratio |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for (name, what, part) in PARTS.iter().filter(|(name, ..)| chosen(name)) {
         let mut part = part()?;
@@ -228,7 +251,12 @@ fn main() -> Result<()> {
         print!("| {what} | {name} | {} | {} |", show(median), show(least));
         if part.parallel {
             let (two, two_least) = time(&mut part, 2, budget);
-            println!(" {} | {} | {:.2} |", part.unit.show(two), part.unit.show(two_least), median / two);
+            println!(
+                " {} | {} | {:.2} |",
+                part.unit.show(two),
+                part.unit.show(two_least),
+                median / two
+            );
         } else {
             println!(" – | – | – |");
         }

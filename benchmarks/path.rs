@@ -2,15 +2,17 @@
 //!
 //!     cargo run --release -p mercer --example bench_path [REPEATS]
 //!
-//! Prints a Markdown table. "Cold" counts what twenty separate fits of a table cost, kernels included; "cold, kernels ready" starts from kernel
-//! terms built once, so that only the warm starts are left to tell; "path" starts from ready kernels too. Times are medians of the repeats,
-//! which take turns, on one thread. Objectives agree when they differ by no more than the tolerance allows.
+//! Prints a Markdown table. "Cold" counts what twenty separate fits of a table cost, kernels
+//! included; "cold, kernels ready" starts from kernel terms built once, so that only the warm
+//! starts are left to tell; "path" starts from ready kernels too. Times are medians of the repeats,
+//! which take turns, on one thread. Objectives agree when they differ by no more than the tolerance
+//! allows.
 
 use std::time::Instant;
 
 use mercer::{
-    Result, TrainSpec, data::synthetic, kernels::Normalize, linalg::threads, model::Certificate, prepare::Prepared,
-    request::MethodSpec, trace::Silent,
+    Result, TrainSpec, data::synthetic, kernels::Normalize, linalg::threads, model::Certificate,
+    prepare::Prepared, request::MethodSpec, trace::Silent,
 };
 
 /// C in equal ratios, for unit-trace kernels on n rows.
@@ -40,9 +42,14 @@ fn main() -> Result<()> {
 fn compare(n: usize, method: &str, repeats: usize) -> Result<()> {
     let (x, y) = synthetic::toy1(n, 1);
     let method_spec = MethodSpec::named(method)?;
-    let base =
-        TrainSpec { kernels: "paper".into(), normalize: Normalize::Trace, method: method_spec, ..TrainSpec::default() };
-    let specs: Vec<TrainSpec> = prices(n).into_iter().map(|c| TrainSpec { c, ..base.clone() }).collect();
+    let base = TrainSpec {
+        kernels: "paper".into(),
+        normalize: Normalize::Trace,
+        method: method_spec,
+        ..TrainSpec::default()
+    };
+    let specs: Vec<TrainSpec> =
+        prices(n).into_iter().map(|c| TrainSpec { c, ..base.clone() }).collect();
     let prepared = Prepared::from_table(&x, &y, None, &base)?;
     let (mut cold, mut ready, mut path) = (Vec::new(), Vec::new(), Vec::new());
     let (mut alone, mut along): (Vec<Certificate>, Vec<Certificate>) = (Vec::new(), Vec::new());
@@ -59,12 +66,17 @@ fn compare(n: usize, method: &str, repeats: usize) -> Result<()> {
         }
         ready.push(began.elapsed().as_secs_f64());
         let began = Instant::now();
-        along = prepared.path(&specs, &mut Silent)?.iter().map(mercer::Model::certificate).collect();
+        along =
+            prepared.path(&specs, &mut Silent)?.iter().map(mercer::Model::certificate).collect();
         path.push(began.elapsed().as_secs_f64());
     }
     let (cold, ready, path) = (median(cold), median(ready), median(path));
     let gap = alone.iter().chain(&along).map(|c| c.gap).fold(0.0, f64::max);
-    let apart = alone.iter().zip(&along).map(|(a, b)| (a.primal - b.primal).abs() / a.primal).fold(0.0, f64::max);
+    let apart = alone
+        .iter()
+        .zip(&along)
+        .map(|(a, b)| (a.primal - b.primal).abs() / a.primal)
+        .fold(0.0, f64::max);
     let iterations = |all: &[Certificate]| all.iter().map(|c| c.iterations).sum::<usize>();
     println!(
         "| {n} | {method} | {cold:.2} | {ready:.2} | {path:.2} | {:.1} | {:.1} | {} / {} | {gap:.1e} | {apart:.1e} |",

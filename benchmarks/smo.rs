@@ -2,8 +2,9 @@
 //!
 //!     cargo run --release -p mercer --example bench_smo FOLDER C GAP [REPEATS] [EPSILON]
 //!
-//! FOLDER holds K.npy of shape (n, n) and y.npy with n labels ±1, or n values where EPSILON, half the width of the tube, is given. Prints median
-//! and minimum of the seconds on one thread, reading apart, the objective and the relative gap reached, as one line of JSON.
+//! FOLDER holds K.npy of shape (n, n) and y.npy with n labels ±1, or n values where EPSILON, half
+//! the width of the tube, is given. Prints median and minimum of the seconds on one thread, reading
+//! apart, the objective and the relative gap reached, as one line of JSON.
 
 use std::{path::Path, time::Instant};
 
@@ -19,7 +20,9 @@ use mercer::{
 fn numbers(path: &Path) -> Result<Vec<f64>> {
     match array::read(path)?.swap_remove(0).1.values {
         array::Values::Numbers(values) => Ok(values),
-        array::Values::Texts(_) => Err(Error::param("file", "real numbers", path.display().to_string())),
+        array::Values::Texts(_) => {
+            Err(Error::param("file", "real numbers", path.display().to_string()))
+        }
     }
 }
 
@@ -55,5 +58,7 @@ fn main() -> Result<()> {
     let (Some(folder), Some(c), Some(gap)) = (args.first(), number(1), number(2)) else {
         return Err(Error::param("arguments", "FOLDER C GAP [REPEATS] [EPSILON]", "too few"));
     };
-    threads::install(Some(1), || run(Path::new(folder), c, gap, number(3).unwrap_or(5.0) as usize, number(4)))
+    threads::install(Some(1), || {
+        run(Path::new(folder), c, gap, number(3).unwrap_or(5.0) as usize, number(4))
+    })
 }

@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p mercer --example bench_stored FOLDER METHOD [REPEATS] [C] [THREADS]
 //!
-//! FOLDER holds K.npy of shape (kernels, n, n) and y.npy with n labels, ±1. Prints the median of the repeats, one thread
-//! unless told otherwise.
+//! FOLDER holds K.npy of shape (kernels, n, n) and y.npy with n labels, ±1. Prints the median of
+//! the repeats, one thread unless told otherwise.
 
 use std::{path::Path, time::Instant};
 
@@ -23,7 +23,8 @@ const MOST: usize = 21;
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let number = |k: usize, default: f64| args.get(k).and_then(|s| s.parse().ok()).unwrap_or(default);
+    let number =
+        |k: usize, default: f64| args.get(k).and_then(|s| s.parse().ok()).unwrap_or(default);
     let (Some(folder), Some(method)) = (args.first(), args.get(1)) else {
         return Err(Error::param("arguments", "FOLDER METHOD [REPEATS] [C] [THREADS]", "too few"));
     };
@@ -50,22 +51,37 @@ fn run(folder: &Path, method: &str, repeats: usize, c: f64) -> Result<()> {
     // gmkl:interior and the like name the solver too.
     let (method, solver) = method.split_once(':').unwrap_or((method, "auto"));
     let mut named = MethodSpec::named(method)?;
-    if let MethodSpec::Gmkl(Gmkl { solver: own, .. }) | MethodSpec::Lp(Lp { solver: own, .. }) = &mut named {
+    if let MethodSpec::Gmkl(Gmkl { solver: own, .. }) | MethodSpec::Lp(Lp { solver: own, .. }) =
+        &mut named
+    {
         *own = match solver {
             "interior" => Solver::Interior,
             "level" => Solver::Level,
             _ => Solver::Auto,
         };
     }
-    let spec =
-        TrainSpec { c, normalize: Normalize::None, method: named, loss: Some(LossName::Hinge), ..TrainSpec::default() };
+    let spec = TrainSpec {
+        c,
+        normalize: Normalize::None,
+        method: named,
+        loss: Some(LossName::Hinge),
+        ..TrainSpec::default()
+    };
     let classes = vec!["-1".to_string(), "1".to_string()];
-    let target = Target::Classes { names: classes, labels: y.iter().map(|&y| usize::from(y > 0.0)).collect() };
+    let target = Target::Classes {
+        names: classes,
+        labels: y.iter().map(|&y| usize::from(y > 0.0)).collect(),
+    };
     let stack = Stack { rows: n, cols: n, terms, data: &data };
-    let (seconds, prepared) = timed(repeats.min(MOST), || Prepared::from_stack(stack, &target, None, &spec))?;
+    let (seconds, prepared) =
+        timed(repeats.min(MOST), || Prepared::from_stack(stack, &target, None, &spec))?;
     println!("terms stored in {seconds:.4} s: {}", prepared.grams().describe());
     let (seconds, fit) = timed(repeats, || prepared.fit(&spec, &mut Silent))?;
-    println!("{} samples, {method}: {seconds:.4} s, {:?}", prepared.grams().n_samples(), fit.certificate());
+    println!(
+        "{} samples, {method}: {seconds:.4} s, {:?}",
+        prepared.grams().n_samples(),
+        fit.certificate()
+    );
     Ok(())
 }
 

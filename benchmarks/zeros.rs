@@ -3,11 +3,13 @@
 //!     cargo run --release -p mercer --example bench_zeros [SPLITS [SETS [NORMALIZATIONS [PRICES [SHARE]]]]]
 //!     cargo run --release -p mercer --example bench_zeros 20 heart,ionosphere,toy1,toy2,wdbc trace,multiplicative 1,100 0.5
 //!
-//! Prints a Markdown table with a row for each set, normalisation, price C (times the rows for unit-trace kernels), v and tolerance: the
-//! mean number of kernels that each solver selects, the mean number that carry 99 % of the weight, the largest difference between the two
-//! solvers on one split, fits that are not certified, fits with a weight that is not zero but below a millionth of the largest, and seconds.
-//! Data sets are read from the folder that MERCER_DATA_DIR names, by default ../shared/data; a set that is not there is named and left out.
-//! Set ZEROS_EACH to see every fit.
+//! Prints a Markdown table with a row for each set, normalisation, price C (times the rows for
+//! unit-trace kernels), v and tolerance: the mean number of kernels that each solver selects, the
+//! mean number that carry 99 % of the weight, the largest difference between the two solvers on one
+//! split, fits that are not certified, fits with a weight that is not zero but below a millionth of
+//! the largest, and seconds. Data sets are read from the folder that MERCER_DATA_DIR names, by
+//! default ../shared/data; a set that is not there is named and left out. Set ZEROS_EACH to see
+//! every fit.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -50,7 +52,8 @@ fn data(name: &str) -> Option<(Dataset, Target)> {
         _ => {}
     }
     let file = if name == "heart" { "heart_statlog" } else { name };
-    let folder = std::env::var_os("MERCER_DATA_DIR").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = std::env::var_os("MERCER_DATA_DIR")
+        .map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
     let table = Table::read(&folder.join(format!("{file}/{file}.csv"))).ok()?;
     Some((table.dataset(&["label"], None).ok()?, table.target("label", TaskHint::Auto).ok()?))
 }
@@ -80,7 +83,8 @@ fn select(prepared: &Prepared, spec: &TrainSpec) -> Result<Selection> {
 
 fn main() -> Result<()> {
     let splits: u64 = argument(1, "20").parse().unwrap_or(20);
-    let (sets, scalings) = (argument(2, "heart,ionosphere,toy1,toy2,wdbc"), argument(3, "trace,multiplicative"));
+    let (sets, scalings) =
+        (argument(2, "heart,ionosphere,toy1,toy2,wdbc"), argument(3, "trace,multiplicative"));
     let prices: Vec<f64> = argument(4, "1").split(',').filter_map(|p| p.parse().ok()).collect();
     let share: f64 = argument(5, "0.5").parse().unwrap_or(0.5);
     println!(
@@ -93,8 +97,11 @@ fn main() -> Result<()> {
             continue;
         };
         for scaling in scalings.split(',') {
-            let normalize = if scaling == "trace" { Normalize::Trace } else { Normalize::Multiplicative };
-            threads::install(Some(1), || sweep((set, &x, &y), (scaling, normalize), &prices, (splits, share)))?;
+            let normalize =
+                if scaling == "trace" { Normalize::Trace } else { Normalize::Multiplicative };
+            threads::install(Some(1), || {
+                sweep((set, &x, &y), (scaling, normalize), &prices, (splits, share))
+            })?;
         }
     }
     Ok(())
@@ -140,18 +147,28 @@ fn sweep(
                 let [a, l] = &both;
                 eprintln!(
                     "{set} {scaling} C {price} v {v} tol {tol:e} split {seed}: {} {} kernels, {} {} carry, gaps {:.1e} {:.1e}, {:.4} {:.4} s",
-                    a.kernels, l.kernels, a.carrying, l.carrying, a.gap, l.gap, a.seconds, l.seconds
+                    a.kernels,
+                    l.kernels,
+                    a.carrying,
+                    l.carrying,
+                    a.gap,
+                    l.gap,
+                    a.seconds,
+                    l.seconds
                 );
             }
             found[at].push(both);
         }
     }
     for ((price, v, tol), fits) in settings.into_iter().zip(&found) {
-        let mean =
-            |of: &dyn Fn(&Selection) -> f64, k: usize| fits.iter().map(|f| of(&f[k])).sum::<f64>() / splits as f64;
-        let pair = |of: &dyn Fn(&Selection) -> f64| format!("{:.1} / {:.1}", mean(of, 0), mean(of, 1));
+        let mean = |of: &dyn Fn(&Selection) -> f64, k: usize| {
+            fits.iter().map(|f| of(&f[k])).sum::<f64>() / splits as f64
+        };
+        let pair =
+            |of: &dyn Fn(&Selection) -> f64| format!("{:.1} / {:.1}", mean(of, 0), mean(of, 1));
         let apart = fits.iter().map(|[a, l]| a.kernels.abs_diff(l.kernels)).max().unwrap_or(0);
-        let count = |k: usize, of: &dyn Fn(&Selection) -> bool| fits.iter().filter(|f| of(&f[k])).count();
+        let count =
+            |k: usize, of: &dyn Fn(&Selection) -> bool| fits.iter().filter(|f| of(&f[k])).count();
         let uncertified = count(0, &|s| !s.certified) + count(1, &|s| !s.certified);
         println!(
             "| {set} | {scaling} | {price} | {v} | {tol:e} | {} | {} | {apart} | {uncertified} | {} / {} | {:.3} / {:.3} |",

@@ -1,5 +1,6 @@
-//! Toy 1 of the GMKL paper with its protocol: 150 rows to learn from, 150 to test on, 273 unit-trace kernels, C by
-//! cross-validation on the training rows of one run (`each`: of every run), 20 repeats.
+//! Toy 1 of the GMKL paper with its protocol: 150 rows to learn from, 150 to test on, 273
+//! unit-trace kernels, C by cross-validation on the training rows of one run (`each`: of every
+//! run), 20 repeats.
 //!
 //! cargo run --release -p mercer --example toy1 [-- standardize] [each]
 
@@ -27,7 +28,10 @@ fn main() -> Result<()> {
         ("L1, v=1", gmkl(1.0)),
     ];
     println!("columns standardised: {standardize}");
-    println!("{:12} {:>7}  {:>14}  {:>14}  {:>9}", "method", "C", "accuracy", "kernels", "worst gap");
+    println!(
+        "{:12} {:>7}  {:>14}  {:>14}  {:>9}",
+        "method", "C", "accuracy", "kernels", "worst gap"
+    );
     for (name, method) in methods {
         let spec = |c| TrainSpec {
             method: method.clone(),
@@ -46,7 +50,9 @@ fn main() -> Result<()> {
             let (x, y) = (data.select(&train), target.select(&train));
             let best = match chosen {
                 Some(best) if !each => best,
-                _ => grid_search(Source::Table(&x), &y, None, &grid, (5, repeat), &mut Silent)?.best,
+                _ => {
+                    grid_search(Source::Table(&x), &y, None, &grid, (5, repeat), &mut Silent)?.best
+                }
             };
             chosen = Some(best);
             let model = mercer::train(&x, &y, None, &grid[best], &mut Silent)?;
@@ -62,10 +68,15 @@ fn main() -> Result<()> {
         }
         let show = |v: &[f64]| {
             let mean = v.iter().sum::<f64>() / v.len() as f64;
-            let sd = (v.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (v.len() - 1) as f64).sqrt();
+            let sd =
+                (v.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (v.len() - 1) as f64).sqrt();
             format!("{mean:.1} ± {sd:.1}")
         };
-        let c = if each { "each".into() } else { chosen.map_or(String::new(), |b| grid[b].c.to_string()) };
+        let c = if each {
+            "each".into()
+        } else {
+            chosen.map_or(String::new(), |b| grid[b].c.to_string())
+        };
         println!("{name:12} {c:>7}  {:>14}  {:>14}  {gap:>9.1e}", show(&accuracy), show(&kernels));
     }
     Ok(())

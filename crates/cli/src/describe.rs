@@ -80,7 +80,9 @@ fn summary(model: &Model, row: &MethodRow) -> String {
             };
             format!("{}, {scaled}", list(columns))
         }
-        Input::Precomputed { n_train, kernels } => format!("{} kernels against {n_train} training rows", kernels.len()),
+        Input::Precomputed { n_train, kernels } => {
+            format!("{} kernels against {n_train} training rows", kernels.len())
+        }
     };
     let request = &model.request;
     let facts = [
@@ -102,7 +104,12 @@ fn summary(model: &Model, row: &MethodRow) -> String {
         ),
         (
             "fitted on",
-            format!("{} rows in {}, mercer {}", model.n_samples, report::seconds(model.seconds), model.version),
+            format!(
+                "{} rows in {}, mercer {}",
+                model.n_samples,
+                report::seconds(model.seconds),
+                model.version
+            ),
         ),
         ("storage", format!("{} (budget {})", model.storage.0, size(model.storage.1))),
     ];
@@ -116,7 +123,8 @@ fn kernels(row: &MethodRow, bank: &str) -> String {
     format!("{selected} of {total} selected, {carrying} carry 99 % of the weight; bank: {bank}")
 }
 
-/// Weights, largest first; a column per weight vector, and one for what kernels lost where they stand in for others.
+/// Weights, largest first; a column per weight vector, and one for what kernels lost where they
+/// stand in for others.
 pub fn weights(panel: &WeightPanel, errors: &[ApproxError], all: bool) -> String {
     let ranked = panel.ranked();
     let total = ranked.len();
@@ -124,10 +132,15 @@ pub fn weights(panel: &WeightPanel, errors: &[ApproxError], all: bool) -> String
     if !all {
         chosen.retain(|&m| panel.weights.iter().any(|w| w[m] != 0.0));
     }
-    let (positive, shown) = (chosen.len(), if all { chosen.len() } else { chosen.len().min(SHOWN) });
+    let (positive, shown) =
+        (chosen.len(), if all { chosen.len() } else { chosen.len().min(SHOWN) });
     let several = panel.weights.len() > 1;
     let headers: Vec<&str> = std::iter::once("kernel")
-        .chain(if several { panel.machines.iter().map(String::as_str).collect() } else { vec!["weight"] })
+        .chain(if several {
+            panel.machines.iter().map(String::as_str).collect()
+        } else {
+            vec!["weight"]
+        })
         .chain((!errors.is_empty()).then_some("error"))
         .collect();
     let line = |m: usize| {
@@ -151,12 +164,21 @@ fn regions(localized: &Localized) -> String {
     let gating = localized.gating(0);
     let how = match &gating.placement {
         Placement::Clusters { tau: Some(tau) } => {
-            format!("soft, by squared distance d² to centres in feature space: exp(−{} d²)", significant(*tau, 4))
+            format!(
+                "soft, by squared distance d² to centres in feature space: exp(−{} d²)",
+                significant(*tau, 4)
+            )
         }
         Placement::Clusters { tau: None } => "hard: the nearest centre in feature space".into(),
-        Placement::Softmax => "a softmax over the kernels; weights are means over the training rows".into(),
-        Placement::Sigmoid => "a sigmoid per kernel; weights are means over the training rows".into(),
-        Placement::Column { column, values } => format!("column {column}, with the values {values:?}"),
+        Placement::Softmax => {
+            "a softmax over the kernels; weights are means over the training rows".into()
+        }
+        Placement::Sigmoid => {
+            "a sigmoid per kernel; weights are means over the training rows".into()
+        }
+        Placement::Column { column, values } => {
+            format!("column {column}, with the values {values:?}")
+        }
         Placement::Given => "given with the rows".into(),
     };
     let squared = if gating.weights.is_some() { "; weights enter the kernel squared" } else { "" };
@@ -165,7 +187,8 @@ fn regions(localized: &Localized) -> String {
 
 /// A line per machine, and one for all of them together.
 fn certificate(model: &Model) -> String {
-    let headers = ["machine", "objective", "lower bound", "gap", "status", "iterations", "support rows"];
+    let headers =
+        ["machine", "objective", "lower bound", "gap", "status", "iterations", "support rows"];
     let line = |name: String, certificate: Certificate, support: usize| {
         let Certificate { primal, dual, gap, status, iterations } = certificate;
         vec![
@@ -185,8 +208,10 @@ fn certificate(model: &Model) -> String {
         .map(|(name, machine)| line(name, machine.certificate, machine.support.len()))
         .collect();
     if model.machines.len() > 1 {
-        let support: BTreeSet<usize> = model.machines.iter().flat_map(|m| m.support.iter().copied()).collect();
-        let together = if model.shared.is_some() { "together (shared weights)" } else { "together" };
+        let support: BTreeSet<usize> =
+            model.machines.iter().flat_map(|m| m.support.iter().copied()).collect();
+        let together =
+            if model.shared.is_some() { "together (shared weights)" } else { "together" };
         rows.push(line(together.into(), model.certificate(), support.len()));
     }
     table(&headers, &rows)
@@ -200,7 +225,9 @@ pub fn value(model: &Model, all: bool) -> Value {
     let machine = |(name, machine): (String, &mercer::model::FittedMachine)| {
         let weights: Vec<Value> = ranked
             .iter()
-            .map(|&(m, _)| (m, machine.weights.iter().skip(m).step_by(panel.kernels.len()).collect::<Vec<_>>()))
+            .map(|&(m, _)| {
+                (m, machine.weights.iter().skip(m).step_by(panel.kernels.len()).collect::<Vec<_>>())
+            })
             .filter(|(_, own)| all || own.iter().any(|w| **w != 0.0))
             .map(|(m, own)| match own.as_slice() {
                 [weight] => json!({ "kernel": panel.kernels[m], "weight": weight }),
@@ -246,7 +273,8 @@ pub fn value(model: &Model, all: bool) -> Value {
 /// Names while they are few.
 fn list(columns: &[String]) -> String {
     const FEW: usize = 8;
-    let mut text = format!("{} columns: {}", columns.len(), columns[..columns.len().min(FEW)].join(", "));
+    let mut text =
+        format!("{} columns: {}", columns.len(), columns[..columns.len().min(FEW)].join(", "));
     if columns.len() > FEW {
         text += ", …";
     }
@@ -273,8 +301,13 @@ mod tests {
     use super::*;
 
     fn model(classes: &[&str], weights: &[[f64; 3]]) -> Model {
-        let certificate =
-            Certificate { primal: 2.0, dual: 1.5, gap: 0.25, status: Status::MaxIterations, iterations: 9 };
+        let certificate = Certificate {
+            primal: 2.0,
+            dual: 1.5,
+            gap: 0.25,
+            status: Status::MaxIterations,
+            iterations: 9,
+        };
         let machine = |w: &[f64; 3]| FittedMachine {
             weights: w.to_vec(),
             support: vec![0, 4],
@@ -283,7 +316,8 @@ mod tests {
             certificate,
             trace: vec![],
         };
-        let kernel = |j: usize| KernelSpec::new(Function::Linear, vec![j], format!("linear on x{j}"));
+        let kernel =
+            |j: usize| KernelSpec::new(Function::Linear, vec![j], format!("linear on x{j}"));
         Model {
             task: Prediction::Classification {
                 classes: classes.iter().map(ToString::to_string).collect(),
@@ -295,7 +329,10 @@ mod tests {
                 standardizer: None,
                 kernels: (0..3).map(kernel).collect(),
             },
-            request: mercer::TrainSpec { kernels: "linear on each".into(), ..mercer::TrainSpec::default() },
+            request: mercer::TrainSpec {
+                kernels: "linear on each".into(),
+                ..mercer::TrainSpec::default()
+            },
             machines: weights.iter().map(machine).collect(),
             shared: None,
             rules: None,
@@ -330,10 +367,14 @@ mod tests {
     fn shared_weights_are_shown_once_with_the_joint_certificate() {
         let mut model = model(&["a", "b", "c"], &[[0.5, 0.0, 0.0]; 3]);
         let own = model.machines[0].certificate;
-        model.shared = Some(Certificate { primal: 7.0, dual: 6.5, gap: 0.07, status: Status::Optimal, ..own });
+        model.shared =
+            Some(Certificate { primal: 7.0, dual: 6.5, gap: 0.07, status: Status::Optimal, ..own });
         let text = text(&model, false);
         assert!(text.contains("linear on x0  0.5000\n"), "{text}");
-        assert!(text.contains("together (shared weights)  7.0000000    6.5000000  7.0e-2  optimal"), "{text}");
+        assert!(
+            text.contains("together (shared weights)  7.0000000    6.5000000  7.0e-2  optimal"),
+            "{text}"
+        );
         let value = value(&model, false);
         assert_eq!((&value["certificate"]["primal"], &value["gap"]), (&json!(7.0), &json!(0.07)));
     }
@@ -341,10 +382,24 @@ mod tests {
     #[test]
     fn several_machines_have_a_column_each() {
         let model = model(&["a", "b", "c"], &[[0.5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.1, 0.0, 0.0]]);
-        assert!(text(&model, true).contains("linear on x1       0      0       0"), "{}", text(&model, true));
-        assert!(text(&model, true).contains("together  6.0000000    4.5000000"), "{}", text(&model, true));
+        assert!(
+            text(&model, true).contains("linear on x1       0      0       0"),
+            "{}",
+            text(&model, true)
+        );
+        assert!(
+            text(&model, true).contains("together  6.0000000    4.5000000"),
+            "{}",
+            text(&model, true)
+        );
         let value = value(&model, false);
-        assert_eq!(value["machines"][1]["weights"], json!([{ "kernel": "linear on x2", "weight": 1.0 }]));
-        assert_eq!((&value["kernels"]["selected"], &value["status"]), (&json!(2), &json!("max_iterations")));
+        assert_eq!(
+            value["machines"][1]["weights"],
+            json!([{ "kernel": "linear on x2", "weight": 1.0 }])
+        );
+        assert_eq!(
+            (&value["kernels"]["selected"], &value["status"]),
+            (&json!(2), &json!("max_iterations"))
+        );
     }
 }

@@ -30,14 +30,17 @@ pub fn data(text: &str) -> Result<()> {
 fn send(text: &str) -> Result<()> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::file(Path::new("standard output"), e)),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::file(Path::new("standard output"), e))
+        }
         _ => Ok(()),
     }
 }
 
 /// One JSON object, and nothing else, on standard output.
 pub fn json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Error::file(Path::new("standard output"), e))?;
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|e| Error::file(Path::new("standard output"), e))?;
     print(&(text + "\n"))
 }
 
@@ -61,11 +64,16 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     output::write(path, bytes)
 }
 
-/// Refuses, before any work is done, outputs that cannot be written, that are one file, or that are an input.
+/// Refuses, before any work is done, outputs that cannot be written, that are one file, or that are
+/// an input.
 pub fn check(outputs: &[(&str, Option<&Path>)], inputs: &[&Path]) -> Result<()> {
-    let given: Vec<(&str, &Path)> = outputs.iter().filter_map(|(option, path)| Some((*option, (*path)?))).collect();
+    let given: Vec<(&str, &Path)> =
+        outputs.iter().filter_map(|(option, path)| Some((*option, (*path)?))).collect();
     output::check(&given, inputs)?;
-    TAKEN.fetch_or(given.iter().any(|(_, path)| output::is_standard_output(path)), Ordering::Relaxed);
+    TAKEN.fetch_or(
+        given.iter().any(|(_, path)| output::is_standard_output(path)),
+        Ordering::Relaxed,
+    );
     Ok(())
 }
 
@@ -74,7 +82,11 @@ pub fn command_line() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,^+@%".contains(c);
     let quote = |arg: std::ffi::OsString| {
         let arg = arg.to_string_lossy().into_owned();
-        if !arg.is_empty() && arg.chars().all(plain) { arg } else { format!("'{}'", arg.replace('\'', r"'\''")) }
+        if !arg.is_empty() && arg.chars().all(plain) {
+            arg
+        } else {
+            format!("'{}'", arg.replace('\'', r"'\''"))
+        }
     };
     let program = Some("mercer".to_string());
     program.into_iter().chain(std::env::args_os().skip(1).map(quote)).collect::<Vec<_>>().join(" ")

@@ -50,7 +50,8 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// From now on the first Ctrl-C asks the fit to stop with its best model so far, the second leaves at once.
+/// From now on the first Ctrl-C asks the fit to stop with its best model so far, the second leaves
+/// at once.
 pub fn catch_interrupt() {
     catch_interrupt_saying("saving the best model so far");
 }
@@ -112,7 +113,8 @@ impl Progress {
         self.cause
     }
 
-    /// What the iterations belong to: a fold of a search, a class; nothing where there is one machine.
+    /// What the iterations belong to: a fold of a search, a class; nothing where there is one
+    /// machine.
     fn place(&self) -> String {
         let fold = self.fold.map(|(k, of)| format!("search, fold {k} of {of}"));
         let machine = (!self.machine.is_empty()).then(|| format!("class {}", self.machine));
@@ -166,7 +168,14 @@ impl Observer for Progress {
     }
 }
 
-fn line(place: &str, first: &IterRecord, record: &IterRecord, tol: f64, max_iter: usize, elapsed: Duration) -> String {
+fn line(
+    place: &str,
+    first: &IterRecord,
+    record: &IterRecord,
+    tol: f64,
+    max_iter: usize,
+    elapsed: Duration,
+) -> String {
     let mut parts = vec![
         format!("iteration {}", record.iteration),
         format!("objective {}", significant(record.objective, 6)),
@@ -177,7 +186,8 @@ fn line(place: &str, first: &IterRecord, record: &IterRecord, tol: f64, max_iter
     if !place.is_empty() {
         parts.insert(0, place.into());
     }
-    let (done, took) = ((record.iteration - first.iteration) as f64, record.seconds - first.seconds);
+    let (done, took) =
+        ((record.iteration - first.iteration) as f64, record.seconds - first.seconds);
     if done > 0.0 && took > 0.0 {
         parts.push(format!("{} it/s", significant(done / took, 2)));
         if let Some(left) = remaining(first, record, tol, max_iter) {
@@ -187,9 +197,11 @@ fn line(place: &str, first: &IterRecord, record: &IterRecord, tol: f64, max_iter
     parts.join("  ")
 }
 
-/// Seconds to go if the gap keeps shrinking by the same factor, and at most to the last allowed iteration.
+/// Seconds to go if the gap keeps shrinking by the same factor, and at most to the last allowed
+/// iteration.
 fn remaining(first: &IterRecord, record: &IterRecord, tol: f64, max_iter: usize) -> Option<f64> {
-    let (done, took) = ((record.iteration - first.iteration) as f64, record.seconds - first.seconds);
+    let (done, took) =
+        ((record.iteration - first.iteration) as f64, record.seconds - first.seconds);
     let most = took / done * max_iter.saturating_sub(record.iteration) as f64;
     let speed = (first.gap / record.gap).ln() / took;
     let left = if record.gap <= tol { 0.0 } else { (record.gap / tol).ln() / speed };
@@ -209,7 +221,10 @@ mod tests {
     fn a_line_says_where_the_fit_is() {
         let (first, now) = (record(1, 1.0, 1.0), record(5, 1e-2, 5.0));
         let text = line("", &first, &now, 1e-3, 500, Duration::from_secs(5));
-        assert_eq!(text, "iteration 5  objective 12.5000  gap 1.0e-2  7 kernels  5.00 s  1.0 it/s  about 2.00 s left");
+        assert_eq!(
+            text,
+            "iteration 5  objective 12.5000  gap 1.0e-2  7 kernels  5.00 s  1.0 it/s  about 2.00 s left"
+        );
         let mut progress = Progress::new(Show::Nothing, 1e-3, 500, None);
         progress.on_fold(Some((2, 5)));
         progress.on_machine(0, "setosa");

@@ -12,8 +12,8 @@ use mercer::{
 /// Named measurements, in the order they are shown; `None` where one is undefined for these rows.
 pub type Scores = Vec<(&'static str, Option<f64>)>;
 
-/// Every measurement that suits the task. `truth` must use the model's classes (see [`in_model_classes`]); `scores` has a column per
-/// class, or one for two.
+/// Every measurement that suits the task. `truth` must use the model's classes (see
+/// [`in_model_classes`]); `scores` has a column per class, or one for two.
 pub fn all(truth: &Target, predicted: &Target, scores: &Matrix) -> Result<Scores> {
     match (truth, predicted) {
         (Target::Classes { labels: t, .. }, Target::Classes { labels: p, names }) => {
@@ -45,7 +45,12 @@ pub fn headline(rows: &str, truth: &Target, predicted: &Target) -> Result<Score>
         }
         (Target::Values(t), Target::Values(p)) => {
             let value = metrics::rmse(t, p)?;
-            Ok(Score { name: format!("{rows} RMSE"), value, interval: None, higher_is_better: false })
+            Ok(Score {
+                name: format!("{rows} RMSE"),
+                value,
+                interval: None,
+                higher_is_better: false,
+            })
         }
         _ => Err(mixed()),
     }
@@ -55,11 +60,16 @@ pub fn headline(rows: &str, truth: &Target, predicted: &Target) -> Result<Score>
 pub fn outcome(label: String, truth: &Target, predicted: &Target) -> Result<Outcome> {
     match (truth, predicted) {
         (Target::Classes { labels: t, .. }, Target::Classes { labels: p, names }) => {
-            Ok(Outcome::Confusion { label, classes: names.clone(), counts: metrics::confusion(t, p, names.len())? })
+            Ok(Outcome::Confusion {
+                label,
+                classes: names.clone(),
+                counts: metrics::confusion(t, p, names.len())?,
+            })
         }
-        (Target::Values(t), Target::Values(p)) => {
-            Ok(Outcome::Residuals { label, pairs: t.iter().copied().zip(p.iter().copied()).collect() })
-        }
+        (Target::Values(t), Target::Values(p)) => Ok(Outcome::Residuals {
+            label,
+            pairs: t.iter().copied().zip(p.iter().copied()).collect(),
+        }),
         _ => Err(mixed()),
     }
 }
@@ -95,12 +105,15 @@ pub fn per_class(classes: &[String], counts: &[Vec<usize>]) -> Vec<ClassScore> {
 
 /// The same answers, indexed by the model's classes.
 pub fn in_model_classes(truth: Target, model: &Model, column: &str) -> Result<Target> {
-    let (Target::Classes { names, labels }, Prediction::Classification { classes, .. }) = (&truth, &model.task) else {
+    let (Target::Classes { names, labels }, Prediction::Classification { classes, .. }) =
+        (&truth, &model.task)
+    else {
         return Ok(truth);
     };
     let place = |name: &String| {
         classes.iter().position(|c| c == name).ok_or_else(|| {
-            let problem = format!("class `{name}` is none of those the model knows ({})", classes.join(", "));
+            let problem =
+                format!("class `{name}` is none of those the model knows ({})", classes.join(", "));
             Error::data(
                 format!("target column `{column}`"),
                 problem,
@@ -109,7 +122,10 @@ pub fn in_model_classes(truth: Target, model: &Model, column: &str) -> Result<Ta
         })
     };
     let places = names.iter().map(place).collect::<Result<Vec<_>>>()?;
-    Ok(Target::Classes { names: classes.clone(), labels: labels.iter().map(|&l| places[l]).collect() })
+    Ok(Target::Classes {
+        names: classes.clone(),
+        labels: labels.iter().map(|&l| places[l]).collect(),
+    })
 }
 
 /// One column ranks the second class. Several: the mean over classes, each against the rest.
@@ -126,5 +142,9 @@ fn auc(truth: &[usize], scores: &Matrix) -> Option<f64> {
 }
 
 fn mixed() -> Error {
-    Error::data("target", "classes on one side and numbers on the other", "use the column the model was fitted to")
+    Error::data(
+        "target",
+        "classes on one side and numbers on the other",
+        "use the column the model was fitted to",
+    )
 }

@@ -1,4 +1,5 @@
-//! Progress of many runs: how many are done, and an estimate of what is left that says what it does not know.
+//! Progress of many runs: how many are done, and an estimate of what is left that says what it does
+//! not know.
 
 use std::{
     collections::HashMap,
@@ -47,7 +48,14 @@ pub struct Ticker {
 impl Ticker {
     pub fn new(show: Show, prefix: &str, workers: usize) -> Self {
         let (prefix, began) = (prefix.to_string(), Instant::now());
-        Self { show, prefix, workers: workers.max(1), began, deadline: None, state: Mutex::default() }
+        Self {
+            show,
+            prefix,
+            workers: workers.max(1),
+            began,
+            deadline: None,
+            state: Mutex::default(),
+        }
     }
 
     /// The same watch, which ends the work after so many seconds.
@@ -128,13 +136,16 @@ fn line(state: &State, prefix: &str, name: &str, workers: usize, elapsed: Durati
             (0.0, many) => write!(out, "  no estimate yet ({} methods not yet timed)", many.len()),
             (s, []) => write!(out, "  about {} left", seconds(s)),
             (s, [one]) => write!(out, "  at least {} left ({one} not yet timed)", seconds(s)),
-            (s, many) => write!(out, "  at least {} left ({} methods not yet timed)", seconds(s), many.len()),
+            (s, many) => {
+                write!(out, "  at least {} left ({} methods not yet timed)", seconds(s), many.len())
+            }
         };
     }
     out
 }
 
-/// Seconds left for methods that were timed, spread over the workers, and the methods that were not.
+/// Seconds left for methods that were timed, spread over the workers, and the methods that were
+/// not.
 fn remaining(state: &State, workers: usize) -> (f64, Vec<&str>) {
     let (mut left, mut unknown) = (0.0, Vec::new());
     for name in &state.order {
@@ -155,12 +166,20 @@ mod tests {
     #[test]
     fn the_estimate_says_what_it_does_not_know() {
         let ticker = Ticker::new(Show::Nothing, "", 2);
-        let ahead = |name: &str, found| Ahead { name: name.into(), total: 4, found, seconds: 2.0 * found as f64 };
+        let ahead = |name: &str, found| Ahead {
+            name: name.into(),
+            total: 4,
+            found,
+            seconds: 2.0 * found as f64,
+        };
         ticker.begin(&[ahead("l1", 0), ahead("lmkl", 0)]);
         let told = |name: &str| line(&ticker.state(), "", name, 2, Duration::from_secs(3));
         assert!(told("").ends_with("no estimate yet"), "{}", told(""));
         ticker.done("l1", 2.0);
-        assert_eq!(told("l1"), "1 of 8 runs  l1  3.00 s  at least 3.00 s left (lmkl not yet timed)");
+        assert_eq!(
+            told("l1"),
+            "1 of 8 runs  l1  3.00 s  at least 3.00 s left (lmkl not yet timed)"
+        );
         ticker.done("lmkl", 10.0);
         assert_eq!(told("lmkl"), "2 of 8 runs  lmkl  3.00 s  about 18.00 s left");
         let resumed = Ticker::new(Show::Nothing, "", 1);

@@ -14,8 +14,9 @@ pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value =
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
-    let value =
-        |name: &&'static str| PossibleValue::new(*name).aliases([name.replace('_', "-"), name.replace('-', "_")]);
+    let value = |name: &&'static str| {
+        PossibleValue::new(*name).aliases([name.replace('_', "-"), name.replace('-', "_")])
+    };
     PossibleValuesParser::new(names.iter().map(value))
         .try_map(|name| serde_json::from_value::<T>(name.replace('-', "_").into()))
 }
@@ -93,7 +94,10 @@ pub fn task() -> impl TypedValueParser<Value = TaskHint> {
 }
 
 pub fn threads(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|n| (1..=4096).contains(n)).ok_or_else(|| "expected a number from 1 to 4096".into())
+    text.parse()
+        .ok()
+        .filter(|n| (1..=4096).contains(n))
+        .ok_or_else(|| "expected a number from 1 to 4096".into())
 }
 
 pub fn positive(text: &str) -> Result<f64, String> {
@@ -129,15 +133,23 @@ pub fn class_weight(text: &str) -> Result<ClassWeight, String> {
 /// `NAME=FILE`, or a file that is its own name.
 pub fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     let (name, file) = text.split_once('=').unwrap_or((text, text));
-    if name.is_empty() || file.is_empty() { Err("expected NAME=FILE".into()) } else { Ok((name.into(), file.into())) }
+    if name.is_empty() || file.is_empty() {
+        Err("expected NAME=FILE".into())
+    } else {
+        Ok((name.into(), file.into()))
+    }
 }
 
 /// `A-B` or `A-B:STEP`.
 pub fn span(text: &str) -> Result<Span, String> {
     let (range, step) = text.split_once(':').unwrap_or((text, "1"));
-    let parts = range.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?, step.parse().ok()?)));
+    let parts = range
+        .split_once('-')
+        .and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?, step.parse().ok()?)));
     match parts {
-        Some((first, last, step)) if 1 <= first && first <= last && step > 0 => Ok(Span { first, last, step }),
+        Some((first, last, step)) if 1 <= first && first <= last && step > 0 => {
+            Ok(Span { first, last, step })
+        }
         _ => Err("expected rows such as 1-500 or 1-500:2, counted from 1".into()),
     }
 }
@@ -148,7 +160,13 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (text, size) in [("1000", 1000), ("4G", 4 << 30), ("1.5k", 1536), ("512MiB", 512 << 20), ("2gb", 2 << 30)] {
+        for (text, size) in [
+            ("1000", 1000),
+            ("4G", 4 << 30),
+            ("1.5k", 1536),
+            ("512MiB", 512 << 20),
+            ("2gb", 2 << 30),
+        ] {
             assert_eq!(bytes(text), Ok(size), "{text}");
         }
         for text in ["", "G", "-1G", "4X", "nan", "1e30", "4 G"] {
@@ -168,6 +186,10 @@ mod tests {
         assert_eq!(class_weight("balanced"), Ok(ClassWeight::Balanced));
         let given = vec![("a=b".to_string(), 2.0), ("-1".to_string(), 0.5)];
         assert_eq!(class_weight("a=b=2,-1=0.5"), Ok(ClassWeight::Given(given)));
-        assert!(class_weight("a").is_err() && class_weight("a=0").is_err() && class_weight("a=x").is_err());
+        assert!(
+            class_weight("a").is_err()
+                && class_weight("a=0").is_err()
+                && class_weight("a=x").is_err()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `tune`, `compare`, `reproduce` and `report`, driven from outside: killed, resumed, and read back.
+//! `tune`, `compare`, `reproduce` and `report`, driven from outside: killed, resumed, and read
+//! back.
 
 use std::{
     fmt::Write as _,
@@ -26,7 +27,10 @@ impl Folder {
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mercer"));
         let parts = line.split('\'').enumerate();
-        let words = parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() });
+        let words =
+            parts.flat_map(
+                |(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() },
+            );
         command.current_dir(&self.0).args(words).env("TMPDIR", &self.0);
         command
     }
@@ -52,8 +56,15 @@ impl Folder {
         let mut text = String::from("x1,x2,g,y\n");
         for i in 0..rows {
             let class = i % 2;
-            writeln!(text, "{},{},g{},{}", 1.5 * class as f64 + rng.normal(), rng.normal(), i / 2, ["a", "b"][class])
-                .unwrap();
+            writeln!(
+                text,
+                "{},{},g{},{}",
+                1.5 * class as f64 + rng.normal(),
+                rng.normal(),
+                i / 2,
+                ["a", "b"][class]
+            )
+            .unwrap();
         }
         fs::write(self.0.join("data.csv"), text).unwrap();
         self
@@ -82,7 +93,8 @@ const COMPARE: &str = "compare data.csv --target y --exclude g --kernels 'rbf(1|
 fn a_killed_comparison_resumes_to_the_identical_table() {
     let folder = Folder::new("select_kill").with_table(60);
     let line = format!("{COMPARE} --journal runs.jsonl");
-    let mut child = folder.command(&line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        folder.command(&line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     let lines = || fs::read_to_string(folder.0.join("runs.jsonl")).map_or(0, |t| t.lines().count());
     while lines() < 6 && began.elapsed() < Duration::from_secs(120) {
@@ -107,7 +119,13 @@ fn a_killed_comparison_resumes_to_the_identical_table() {
     );
     assert_eq!(timeless(a), timeless(b));
     // The journal nobody asked for is gone.
-    assert!(fs::read_dir(&folder.0).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().contains(".journal")));
+    assert!(
+        fs::read_dir(&folder.0).unwrap().all(|e| !e
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .contains(".journal"))
+    );
     // Another request does not touch it.
     let (code, _, err) = folder.run(&line.replace("--seed 4", "--seed 5"));
     assert!(code == Some(2) && err.contains("belongs to other data, another request"), "{err}");
@@ -118,7 +136,8 @@ fn a_killed_comparison_resumes_to_the_identical_table() {
 fn ctrl_c_keeps_finished_runs() {
     let folder = Folder::new("select_interrupt").with_table(60);
     let line = format!("{COMPARE} --journal runs.jsonl --repeats 40").replace("--repeats 5 ", "");
-    let child = folder.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child =
+        folder.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     let lines = || fs::read_to_string(folder.0.join("runs.jsonl")).map_or(0, |t| t.lines().count());
     while lines() < 3 && began.elapsed() < Duration::from_secs(120) {
@@ -158,7 +177,8 @@ fn comparison_words_report_and_errors() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("NaN"));
-    let saved = folder.done(&format!("{base} --exclude g --json --time --repeats 2").replace("--repeats 4 ", ""));
+    let saved = folder
+        .done(&format!("{base} --exclude g --json --time --repeats 2").replace("--repeats 4 ", ""));
     fs::write(folder.0.join("saved.json"), saved).unwrap();
     assert_eq!(folder.done("report saved.json --out again.html"), "report in again.html\n");
     assert!(folder.read("again.html").contains("2 splits in the order of time"));
@@ -187,8 +207,11 @@ fn tuning_prints_the_best_and_saves_its_model() {
     assert!(out.contains("Of 15 settings of gmkl the best is"), "{out}");
     assert!(folder.read("page.html").contains("The grid"));
     assert!(folder.done("inspect best.mercer").contains("gmkl"));
-    let once: Value = serde_json::from_str(&folder.done(&format!("{line} --json --journal j"))).unwrap();
-    let again: Value = serde_json::from_str(&folder.done(&format!("{line} --json --journal j --threads 2"))).unwrap();
+    let once: Value =
+        serde_json::from_str(&folder.done(&format!("{line} --json --journal j"))).unwrap();
+    let again: Value =
+        serde_json::from_str(&folder.done(&format!("{line} --json --journal j --threads 2")))
+            .unwrap();
     assert_eq!(once["tuning"], again["tuning"]);
     assert_eq!(once["tuning"]["settings"].as_array().unwrap().len(), 15);
     let (code, _, err) = folder.run(&line.replace("v=0..1:0.5", "rules=3"));
@@ -210,23 +233,32 @@ fn a_quick_reproduction_writes_both_tables() {
         ("glmkl", "four_gaussians"),
         ("vcmkl", "square"),
     ] {
-        let line = format!("reproduce {paper} --quick --folder '{}' --out .", root.join(paper).display());
+        let line =
+            format!("reproduce {paper} --quick --folder '{}' --out .", root.join(paper).display());
         let out = folder.done(&line);
         assert!(out.contains(part) && out.contains("written: "), "{out}");
         let got = folder.read("got.csv");
-        assert!(got.lines().count() > 6 && got.lines().any(|l| l.starts_with(&format!("{part},"))), "{got}");
+        assert!(
+            got.lines().count() > 6 && got.lines().any(|l| l.starts_with(&format!("{part},"))),
+            "{got}"
+        );
         let page = folder.read("page.md");
-        assert!(page.contains("A quick run") && page.contains("| method | measure | paper | ours |"), "{page}");
+        assert!(
+            page.contains("A quick run") && page.contains("| method | measure | paper | ours |"),
+            "{page}"
+        );
         if paper == "gmkl" {
             assert!(page.contains("| gmkl(v=0.5) | kernels | 36.8 ± 5.0 |"), "{page}");
         }
     }
-    let (code, _, err) = folder.run(&format!("reproduce gmkl --only mars --folder '{}'", root.join("gmkl").display()));
+    let (code, _, err) = folder
+        .run(&format!("reproduce gmkl --only mars --folder '{}'", root.join("gmkl").display()));
     assert!(code == Some(2) && err.contains("figure2-toy2"), "{err}");
 }
 
-/// The results that took hours are not run again: without any data the page of every paper follows from its rows, every part that differs from
-/// the paper says why, and what is committed is that page.
+/// The results that took hours are not run again: without any data the page of every paper follows
+/// from its rows, every part that differs from the paper says why, and what is committed is that
+/// page.
 #[test]
 fn stored_rows_make_the_committed_pages() {
     let folder = Folder::new("select_stored");
@@ -236,16 +268,31 @@ fn stored_rows_make_the_committed_pages() {
         let line = format!("reproduce {paper} --folder '{}' --out .", own.display());
         let (code, out, err) = {
             let output = folder.command(&line).env("MERCER_DATA_DIR", "nowhere").output().unwrap();
-            (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+            (
+                output.status.code(),
+                String::from_utf8(output.stdout).unwrap(),
+                String::from_utf8(output.stderr).unwrap(),
+            )
         };
         assert_eq!(code, Some(0), "{paper}: {out}\n{err}");
         assert!(err.contains("are not run again"), "{err}");
-        assert_eq!(folder.read("got.csv"), fs::read_to_string(own.join("got.csv")).unwrap(), "{paper}: got.csv");
+        assert_eq!(
+            folder.read("got.csv"),
+            fs::read_to_string(own.join("got.csv")).unwrap(),
+            "{paper}: got.csv"
+        );
         let page = folder.read("page.md");
         assert_eq!(page, fs::read_to_string(own.join("page.md")).unwrap(), "{paper}: page.md");
         for part in page.split("\n## ").skip(1) {
-            let said = part.lines().rev().find(|l| !l.trim().is_empty()).is_some_and(|l| !l.starts_with('|'));
-            assert!(said || !part.contains(" * |"), "{paper}: a difference that nothing is said about:\n{part}");
+            let said = part
+                .lines()
+                .rev()
+                .find(|l| !l.trim().is_empty())
+                .is_some_and(|l| !l.starts_with('|'));
+            assert!(
+                said || !part.contains(" * |"),
+                "{paper}: a difference that nothing is said about:\n{part}"
+            );
         }
     }
 }
@@ -254,7 +301,10 @@ fn stored_rows_make_the_committed_pages() {
 #[test]
 fn a_reproduction_runs_what_is_missing() {
     let folder = Folder::new("select_missing");
-    let line = format!("reproduce smkl --only toy1 --folder '{}' --out .", reproductions().join("smkl").display());
+    let line = format!(
+        "reproduce smkl --only toy1 --folder '{}' --out .",
+        reproductions().join("smkl").display()
+    );
     folder.done(&line);
     let whole = folder.read("got.csv");
     let marked = "toy1,uniform,0,12.5,21,21,1,,0.1000,kept";
@@ -279,10 +329,12 @@ fn files_of_kernels_the_budget_and_the_clock_count_for_every_command() {
     f.done(&format!("tune data.csv {bank} --grid C=1 --folds 2"));
     f.done(&format!("compare data.csv {bank} --methods gmkl --grid C=1 --repeats 1"));
     f.done(&format!("kernels data.csv {bank}"));
-    let (code, _, err) = f.run("gram data.csv --exclude y,g -k 'precomputed(grams.npz)' -o copy.npz");
+    let (code, _, err) =
+        f.run("gram data.csv --exclude y,g -k 'precomputed(grams.npz)' -o copy.npz");
     assert!(code == Some(2) && err.contains("in their file already"), "{err}");
     for command in ["fit", "tune", "compare", "kernels"] {
-        let (code, _, err) = f.run(&format!("{command} data.csv --target y --exclude g --memory 1K"));
+        let (code, _, err) =
+            f.run(&format!("{command} data.csv --target y --exclude g --memory 1K"));
         assert!(code == Some(2) && err.contains("memory"), "{command}: {err}");
     }
     for command in ["tune", "compare"] {
@@ -291,10 +343,16 @@ fn files_of_kernels_the_budget_and_the_clock_count_for_every_command() {
         assert!(code == Some(130) && err.contains("the same command goes on"), "{command}: {err}");
     }
     // What all methods are asked for and some cannot do leaves these out of `all`.
-    let grouped = "--group-by scope --methods all --grid C=1 --repeats 1 --inner-folds 2 --max-iter 3";
-    let out = f.done(&format!("compare data.csv --target y --exclude g -k 'rbf(1|2), linear on each' {grouped}"));
+    let grouped =
+        "--group-by scope --methods all --grid C=1 --repeats 1 --inner-folds 2 --max-iter 3";
+    let out = f.done(&format!(
+        "compare data.csv --target y --exclude g -k 'rbf(1|2), linear on each' {grouped}"
+    ));
     assert!(
-        out.contains("gmkl") && out.contains("single") && !out.contains("vcmkl") && !out.contains("glmkl"),
+        out.contains("gmkl")
+            && out.contains("single")
+            && !out.contains("vcmkl")
+            && !out.contains("glmkl"),
         "{out}"
     );
     let (code, _, err) = f.run("compare data.csv --target y --methods lmkl --group-by scope");

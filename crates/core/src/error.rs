@@ -1,11 +1,13 @@
-//! The one error type. An error names the thing, what was expected, what came, and what to do about it.
+//! The one error type. An error names the thing, what was expected, what came, and what to do about
+//! it.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-/// Why a request could not be carried out. Not converging is not an error: see [`crate::trace::Status`].
+/// Why a request could not be carried out. Not converging is not an error: see
+/// [`crate::trace::Status`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -79,7 +81,8 @@ pub enum Error {
     },
 }
 
-/// A text in which rows are kept as numbers until it is shown: the program counts rows from 1, Python from 0.
+/// A text in which rows are kept as numbers until it is shown: the program counts rows from 1,
+/// Python from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told(Vec<Piece>);
 
@@ -137,7 +140,9 @@ impl Error {
     /// The message with rows counted from `first`; `to_string` counts from 1.
     pub fn counting_rows_from(&self, first: usize) -> String {
         match self {
-            Self::Data { what, problem, remedy } => format!("{what}: {}; {remedy}", problem.counting_from(first)),
+            Self::Data { what, problem, remedy } => {
+                format!("{what}: {}; {remedy}", problem.counting_from(first))
+            }
             other => other.to_string(),
         }
     }
@@ -148,7 +153,8 @@ impl Error {
         self.with_rows(|row| (rows.get(row).copied().unwrap_or(row), None))
     }
 
-    /// Replaces each row (from 0) by its number in the data and the line of the file that it begins at.
+    /// Replaces each row (from 0) by its number in the data and the line of the file that it begins
+    /// at.
     #[must_use]
     pub(crate) fn with_rows(mut self, place: impl Fn(usize) -> (usize, Option<usize>)) -> Self {
         if let Self::Data { problem, .. } = &mut self {
@@ -178,7 +184,11 @@ impl Error {
     }
 
     /// Makes an [`Error::Data`].
-    pub fn data(what: impl Into<String>, problem: impl Into<Told>, remedy: impl Into<String>) -> Self {
+    pub fn data(
+        what: impl Into<String>,
+        problem: impl Into<Told>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self::Data { what: what.into(), problem: problem.into(), remedy: remedy.into() }
     }
 

@@ -6,9 +6,10 @@
 //! min over θ in Θ, f = Σ_m f_m, b :   C Σ_i loss(f(x_i) + b, y_i)  +  ½ Σ_m ‖f_m‖² / θ_m
 //! ```
 //!
-//! and four axes stay apart, each a module: the [`loss`], the set Θ of kernel [`weights`], the [`methods`] that find
-//! θ, and where the numbers K_m come from ([`gram`]). For a fixed θ the line is one ordinary kernel [`machine`], and all an
-//! outer method needs back is the signed dual vector `a` and the numbers s_m = aᵀ K_m a.
+//! and four axes stay apart, each a module: the [`loss`], the set Θ of kernel [`weights`], the
+//! [`methods`] that find θ, and where the numbers K_m come from ([`gram`]). For a fixed θ the line
+//! is one ordinary kernel [`machine`], and all an outer method needs back is the signed dual vector
+//! `a` and the numbers s_m = aᵀ K_m a.
 //!
 //! ```
 //! use mercer::{TrainSpec, data::synthetic, trace::Silent};

@@ -1,4 +1,5 @@
-//! What a run tells the world: a record per outer iteration, a status at the end, an observer that may stop it.
+//! What a run tells the world: a record per outer iteration, a status at the end, an observer that
+//! may stop it.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +15,8 @@ pub struct IterRecord {
     /// Best lower bound so far; NaN for non-convex methods.
     #[serde(with = "nan_as_null")]
     pub dual: f64,
-    /// Relative gap between the two (see [`relative_gap`]); the stationarity measure for non-convex methods.
+    /// Relative gap between the two (see [`relative_gap`]); the stationarity measure for non-convex
+    /// methods.
     #[serde(with = "nan_as_null")]
     pub gap: f64,
     /// Kernels with a non-zero weight in the iterate just solved.
@@ -54,15 +56,16 @@ pub trait Observer {
     /// Called after every outer iteration; `Break` ends the run with the best fit so far.
     fn on_iteration(&mut self, record: &IterRecord) -> ControlFlow<()>;
 
-    /// Told before the iterations of a machine where there are several, each with weights of its own: which one, counted from 0, and the class
-    /// or the pair of classes that it is for.
+    /// Told before the iterations of a machine where there are several, each with weights of its
+    /// own: which one, counted from 0, and the class or the pair of classes that it is for.
     fn on_machine(&mut self, _machine: usize, _name: &str) {}
 
-    /// Told before fits that only rank settings: the fold, counted from 1, and how many there are; `None` when they are done.
+    /// Told before fits that only rank settings: the fold, counted from 1, and how many there are;
+    /// `None` when they are done.
     fn on_fold(&mut self, _fold: Option<(usize, usize)>) {}
 
-    /// Asked now and then during work that has no iterations, such as the folds of a cross-validation; `Break` ends that work with what it
-    /// has found so far.
+    /// Asked now and then during work that has no iterations, such as the folds of a
+    /// cross-validation; `Break` ends that work with what it has found so far.
     fn on_pause(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -105,8 +108,8 @@ pub(crate) mod nan_as_null {
     }
 }
 
-/// (upper − lower) / max(|upper|, |lower|); 0 where they meet, infinite where they are not finite. Both are to be bounds with rounding counted
-/// in: no part of the difference is forgiven.
+/// (upper − lower) / max(|upper|, |lower|); 0 where they meet, infinite where they are not finite.
+/// Both are to be bounds with rounding counted in: no part of the difference is forgiven.
 pub fn relative_gap(upper: f64, lower: f64) -> f64 {
     let (open, size) = (upper - lower, upper.abs().max(lower.abs()));
     match (open.is_finite(), open > 0.0) {
@@ -126,9 +129,16 @@ mod tests {
         let about = |got: f64, want: f64| assert!((got - want).abs() < 1e-12, "{got} {want}");
         about(relative_gap(1000.0, 750.0), 0.25);
         about(relative_gap(-1.0, -2.0), 0.5);
-        assert_eq!([relative_gap(1.0, 1.0), relative_gap(0.0, 0.0), relative_gap(1.0, 1.5)], [0.0; 3]);
         assert_eq!(
-            [relative_gap(f64::NAN, 0.0), relative_gap(f64::INFINITY, 0.0), relative_gap(1.0, f64::NAN)],
+            [relative_gap(1.0, 1.0), relative_gap(0.0, 0.0), relative_gap(1.0, 1.5)],
+            [0.0; 3]
+        );
+        assert_eq!(
+            [
+                relative_gap(f64::NAN, 0.0),
+                relative_gap(f64::INFINITY, 0.0),
+                relative_gap(1.0, f64::NAN)
+            ],
             [f64::INFINITY; 3]
         );
     }

@@ -1,8 +1,11 @@
-//! The numbers that decide how a solver goes its way: one `Tuning` on top of each solver's file, every field with its unit and its reason.
+//! The numbers that decide how a solver goes its way: one `Tuning` on top of each solver's file,
+//! every field with its unit and its reason.
 //!
-//! No number here changes the optimum of a convex fit; each changes how fast it is reached. Where a problem has many stationary points, as gates
-//! and rules have, a number may decide which of them is found. `benchmarks/constants.py` builds the program with the feature
-//! `sweep`, multiplies one number at a time, and records what that costs: that record is the evidence that the fields refer to.
+//! No number here changes the optimum of a convex fit; each changes how fast it is reached. Where a
+//! problem has many stationary points, as gates and rules have, a number may decide which of them
+//! is found. `benchmarks/constants.py` builds the program with the feature `sweep`, multiplies one
+//! number at a time, and records what that costs: that record is the evidence that the fields refer
+//! to.
 
 /// Declares the struct `Tuning` of the solver named, and `TUNING`, the values in use.
 macro_rules! tuning {
@@ -51,8 +54,9 @@ impl<T: Number, const N: usize> Number for [T; N] {
     }
 }
 
-/// `value`, or a multiple of it where the environment says so: `MERCER_SWEEP="level.cuts_kept*2,smo.cache_bytes*0.5"`. Each name that a run
-/// reads is written to the file `MERCER_SWEEP_LIST`, with its value.
+/// `value`, or a multiple of it where the environment says so:
+/// `MERCER_SWEEP="level.cuts_kept*2,smo.cache_bytes*0.5"`. Each name that a run reads is written to
+/// the file `MERCER_SWEEP_LIST`, with its value.
 #[cfg(feature = "sweep")]
 pub(crate) fn swept<T: Number + std::fmt::Debug>(name: &str, value: T) -> T {
     use std::io::Write;

@@ -7,8 +7,9 @@ use std::{
 
 /// Modules in the order data flows; a module may use only those to its left.
 const ORDER: [&str; 20] = [
-    "error", "tuning", "linalg", "trace", "data", "kernels", "gram", "loss", "metrics", "machine", "weights",
-    "localize", "request", "model", "outer", "prepare", "methods", "train", "select", "report",
+    "error", "tuning", "linalg", "trace", "data", "kernels", "gram", "loss", "metrics", "machine",
+    "weights", "localize", "request", "model", "outer", "prepare", "methods", "train", "select",
+    "report",
 ];
 
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
@@ -25,7 +26,8 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
 /// Names of modules that `text` imports through `crate::`, outside its tests.
 fn imports(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let code: String = code.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let code: String =
+        code.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
         let rest = &code[at + "crate::".len()..];
@@ -55,7 +57,8 @@ fn position(module: &str) -> Option<usize> {
 }
 
 fn violations(module: &str, text: &str) -> Vec<String> {
-    let own = position(module).unwrap_or_else(|| panic!("module `{module}` is not in the order of data flow"));
+    let own = position(module)
+        .unwrap_or_else(|| panic!("module `{module}` is not in the order of data flow"));
     imports(text)
         .into_iter()
         .filter(|used| position(used).is_some_and(|at| at > own))
@@ -79,7 +82,8 @@ fn no_module_imports_from_its_right() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The program counts rows from 1 and Python from 0: messages keep a row's number apart from the text (`mercer::Told`).
+/// The program counts rows from 1 and Python from 0: messages keep a row's number apart from the
+/// text (`mercer::Told`).
 #[test]
 fn messages_do_not_count_rows_themselves() {
     // Findings of `verify` and what a reader says of its file are the program's alone.
@@ -92,9 +96,13 @@ fn messages_do_not_count_rows_themselves() {
         let text = fs::read_to_string(&file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         if !programs_own.contains(&name.as_str()) {
-            let counts =
-                |l: &&str| ["row {", "row: {", "row number {"].iter().any(|told| l.contains(told)) && l.contains('"');
-            wrong.extend(code.lines().filter(counts).map(|l| format!("{}: {}", file.display(), l.trim())));
+            let counts = |l: &&str| {
+                ["row {", "row: {", "row number {"].iter().any(|told| l.contains(told))
+                    && l.contains('"')
+            };
+            wrong.extend(
+                code.lines().filter(counts).map(|l| format!("{}: {}", file.display(), l.trim())),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -108,7 +116,9 @@ fn the_layering_check_bites() {
     ] {
         assert_eq!(violations("gram", text), ["gram imports `methods` from its right"]);
     }
-    assert!(violations("gram", "use crate::{Result, kernels::KernelSpec, linalg::Matrix};").is_empty());
+    assert!(
+        violations("gram", "use crate::{Result, kernels::KernelSpec, linalg::Matrix};").is_empty()
+    );
 }
 
 #[test]
@@ -118,9 +128,21 @@ fn every_method_has_a_page_and_stands_in_the_readme() {
     for method in mercer::request::catalogue() {
         let page = root.join(format!("docs/methods/{}.md", method.name));
         let text = fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
-        for heading in ["Problem", "Symbols", "Algorithm", "Where we differ", "Cost", "Certificate", "Reproduced"] {
+        for heading in [
+            "Problem",
+            "Symbols",
+            "Algorithm",
+            "Where we differ",
+            "Cost",
+            "Certificate",
+            "Reproduced",
+        ] {
             assert!(text.contains(heading), "{}: no section `{heading}`", page.display());
         }
-        assert!(readme.contains(&format!("`{}`", method.name)), "README.md does not name `{}`", method.name);
+        assert!(
+            readme.contains(&format!("`{}`", method.name)),
+            "README.md does not name `{}`",
+            method.name
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! No silent constant: a fit does not depend on the units of its target, says so where it learned nothing, and a constant wins no search.
+//! No silent constant: a fit does not depend on the units of its target, says so where it learned
+//! nothing, and a constant wins no search.
 
 use mercer::{
     Model, TrainSpec,
@@ -45,10 +46,12 @@ fn regressors() -> Vec<TrainSpec> {
     names.flat_map(|name| losses.map(|loss| TrainSpec { loss: Some(loss), ..spec(name) })).collect()
 }
 
-/// The bytes of a model in whose request the field is not there, as it was not in older files, with a checksum that fits.
+/// The bytes of a model in whose request the field is not there, as it was not in older files, with
+/// a checksum that fits.
 fn without_scale_target(model: &Model) -> Vec<u8> {
     let mut bytes = model.to_bytes().unwrap();
-    let find = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).position(|w| w == text).unwrap();
+    let find =
+        |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).position(|w| w == text).unwrap();
     let field = br#"\"scale_target\":false,"#;
     let at = find(&bytes, field);
     bytes[at..at + field.len()].fill(b' ');
@@ -65,10 +68,20 @@ fn unequal() -> (Dataset, Target) {
     let mut rng = Rng::new(4);
     let rare = |i: usize| i % 20 == 7;
     let rows: Vec<[f64; 4]> = (0..200)
-        .map(|i| [rng.normal() + if rare(i) { 4.0 } else { 0.0 }, rng.normal(), rng.normal(), rng.normal()])
+        .map(|i| {
+            [
+                rng.normal() + if rare(i) { 4.0 } else { 0.0 },
+                rng.normal(),
+                rng.normal(),
+                rng.normal(),
+            ]
+        })
         .collect();
     let labels: Vec<&str> = (0..200).map(|i| if rare(i) { "b" } else { "a" }).collect();
-    (Dataset::new(Matrix::new(200, 4, rows.concat()).unwrap(), vec![]).unwrap(), Target::classes(&labels))
+    (
+        Dataset::new(Matrix::new(200, 4, rows.concat()).unwrap(), vec![]).unwrap(),
+        Target::classes(&labels),
+    )
 }
 
 #[test]
@@ -83,12 +96,17 @@ fn a_target_in_other_units_gives_the_same_fit_in_those_units() {
         for unit in UNITS {
             let model = fit(&x, &times(&y, unit), &spec);
             let off = farthest(model.decision(&new).unwrap().data(), want.data(), unit);
-            // Division by the deviation rounds, but for powers of two; then the solver may take another way to its tolerance.
+            // Division by the deviation rounds, but for powers of two; then the solver may take
+            // another way to its tolerance.
             let slack = if unit.log2().fract() == 0.0 { 1e-13 } else { 1e-3 };
             assert!(off <= slack, "{name}: times {unit:e} off by {off:e}");
             let (a, b) = (&model.machines[0], &base.machines[0]);
             assert!((a.intercept / unit - b.intercept).abs() <= slack, "{name}");
-            assert!((a.certificate.primal - b.certificate.primal).abs() <= 1e-6 * b.certificate.primal.abs(), "{name}");
+            assert!(
+                (a.certificate.primal - b.certificate.primal).abs()
+                    <= 1e-6 * b.certificate.primal.abs(),
+                "{name}"
+            );
         }
     }
 }
@@ -97,16 +115,20 @@ fn a_target_in_other_units_gives_the_same_fit_in_those_units() {
 fn so_it_does_on_ready_made_kernels_with_a_tube_in_the_targets_units_and_with_c_left_open() {
     let (x, y) = synthetic::sinc(60, 0.1, 5).unwrap();
     let rows: Vec<f64> = x.features().column(0);
-    let kernel = |i: usize, j: usize| [rows[i] * rows[j], (-(rows[i] - rows[j]).powi(2) / 2.0).exp()];
-    let data: Vec<f64> =
-        (0..60).flat_map(|i| (0..60).flat_map(move |j| [(i, j)])).flat_map(|(i, j)| kernel(i, j)).collect();
+    let kernel =
+        |i: usize, j: usize| [rows[i] * rows[j], (-(rows[i] - rows[j]).powi(2) / 2.0).exp()];
+    let data: Vec<f64> = (0..60)
+        .flat_map(|i| (0..60).flat_map(move |j| [(i, j)]))
+        .flat_map(|(i, j)| kernel(i, j))
+        .collect();
     let stack = Stack { rows: 60, cols: 60, terms: 2, data: &data };
     for name in ["gmkl", "smkl", "single", "clmkl", "uniform"] {
         for open in [false, true] {
             let choose = Choices { c: open, folds: 3, ..Choices::default() };
             let at = |unit: f64| {
                 let spec = TrainSpec { choose, epsilon: Some(0.05 * unit), ..spec(name) };
-                mercer::train_precomputed(stack, &times(&y, unit), None, &spec, &mut Silent).unwrap()
+                mercer::train_precomputed(stack, &times(&y, unit), None, &spec, &mut Silent)
+                    .unwrap()
             };
             let want = at(1.0);
             for unit in UNITS {
@@ -167,7 +189,12 @@ fn equal_values_are_fitted_and_no_cause_for_a_warning() {
         for spec in regressors() {
             let model = fit(&x, &Target::Values(vec![value; 30]), &spec);
             let off = farthest(model.decision(&x).unwrap().data(), &[value; 30], 1.0);
-            assert!(off <= 1e-9 * value.abs(), "{} {:?} {value}: {off}", spec.method.name(), spec.loss);
+            assert!(
+                off <= 1e-9 * value.abs(),
+                "{} {:?} {value}: {off}",
+                spec.method.name(),
+                spec.loss
+            );
             assert!(!model.is_flat(), "{:?}", model.warnings);
         }
     }
@@ -182,14 +209,19 @@ fn every_method_says_that_its_fit_is_a_constant() {
         let model = fit(&x, &y, &low(spec(method)));
         // The rules of vcmkl price their classes alike.
         if method != "vcmkl" {
-            let told = model.warnings.iter().filter(|w| w.starts_with(FLAT) && w.contains("`a`")).count();
+            let told =
+                model.warnings.iter().filter(|w| w.starts_with(FLAT) && w.contains("`a`")).count();
             assert_eq!(told, 1, "{method}: {:?}", model.warnings);
             let model = fit(&u, &v, &low(spec(method)));
             assert!(model.is_flat(), "{method}: {:?}", model.warnings);
-            let model = fit(&u, &v, &TrainSpec { c: 10.0, choose: Choices::default(), ..spec(method) });
+            let model =
+                fit(&u, &v, &TrainSpec { c: 10.0, choose: Choices::default(), ..spec(method) });
             assert!(!model.is_flat() || method == "smkl", "{method}: {:?}", model.warnings);
         }
-        let Target::Classes { labels, .. } = fit(&x, &y, &low(spec(method))).predict(&x).unwrap() else { panic!() };
+        let Target::Classes { labels, .. } = fit(&x, &y, &low(spec(method))).predict(&x).unwrap()
+        else {
+            panic!()
+        };
         let one = labels.iter().all(|l| *l == labels[0]);
         assert!(method != "vcmkl" || one == model.is_flat(), "{method}: {:?}", model.warnings);
     }
@@ -223,11 +255,18 @@ fn smkl_works_at_its_defaults_and_its_search_never_ends_in_a_constant() {
         let model = fit(&x, &y, &TrainSpec { normalize, choose, ..spec("smkl") });
         assert!(!model.is_flat(), "{normalize:?}: {:?}", model.warnings);
     }
-    // Remnants of weights do not hide the collapse: it is judged by what is predicted, and the remedy names a price.
-    let plain = TrainSpec { choose: Choices::default(), normalize: Normalize::Multiplicative, c: 0.05, ..spec("smkl") };
+    // Remnants of weights do not hide the collapse: it is judged by what is predicted, and the
+    // remedy names a price.
+    let plain = TrainSpec {
+        choose: Choices::default(),
+        normalize: Normalize::Multiplicative,
+        c: 0.05,
+        ..spec("smkl")
+    };
     let told = fit(&x, &y, &plain).warnings;
     assert!(
-        told.iter().any(|w| w.contains("use C of at least")) && told.iter().any(|w| w.starts_with(FLAT)),
+        told.iter().any(|w| w.contains("use C of at least"))
+            && told.iter().any(|w| w.starts_with(FLAT)),
         "{told:?}"
     );
 }
@@ -257,7 +296,9 @@ fn constants_win_only_where_all_are_and_ties_go_to_the_larger_price() {
 fn the_edge_of_a_search_is_told_where_the_score_still_rises_there() {
     let rising = [(0.1, 0.5), (10.0, 0.9), (1.0, 0.7)];
     assert!(at_edge("C", 10.0, &rising).unwrap().contains("C = 10 is the largest"));
-    assert!(at_edge("C", 0.1, &[(0.1, 0.9), (1.0, 0.8), (10.0, 0.7)]).unwrap().contains("smallest"));
+    assert!(
+        at_edge("C", 0.1, &[(0.1, 0.9), (1.0, 0.8), (10.0, 0.7)]).unwrap().contains("smallest")
+    );
     assert_eq!(at_edge("C", 1.0, &rising), None);
     assert_eq!(at_edge("C", 10.0, &[(0.1, 0.5), (1.0, 0.9), (10.0, 0.9)]), None);
     assert_eq!(at_edge("C", 10.0, &rising[..2]), None);

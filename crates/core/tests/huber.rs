@@ -1,4 +1,5 @@
-//! The Huber loss: between the squared and the absolute loss, not led astray by outliers, certified and searched as any other.
+//! The Huber loss: between the squared and the absolute loss, not led astray by outliers, certified
+//! and searched as any other.
 
 use mercer::{
     Model, TrainSpec,
@@ -13,7 +14,13 @@ const BANK: &str = "rbf(0.5|1|2), poly(1..2) on all; linear on each";
 
 fn spec(name: &str, loss: LossName, epsilon: Option<f64>) -> TrainSpec {
     let method = MethodSpec::named(name).unwrap();
-    TrainSpec { kernels: BANK.into(), loss: Some(loss), epsilon, tol: 1e-6, ..TrainSpec::for_method(method) }
+    TrainSpec {
+        kernels: BANK.into(),
+        loss: Some(loss),
+        epsilon,
+        tol: 1e-6,
+        ..TrainSpec::for_method(method)
+    }
 }
 
 fn fit(data: &Dataset, target: &Target, spec: &TrainSpec) -> Model {
@@ -64,10 +71,20 @@ fn outliers_lead_it_less_astray_than_the_squared_loss_and_every_fit_closes_its_g
             for epsilon in [Some(0.3), None] {
                 let model = fit(&x, &y, &TrainSpec { c, ..spec(method, LossName::Huber, epsilon) });
                 let certificate = model.machines[0].certificate;
-                assert_eq!(certificate.status, Status::Optimal, "{method} C = {c} {epsilon:?}: {certificate:?}");
-                assert!(certificate.gap <= 1e-6 && certificate.dual <= certificate.primal, "{method}: {certificate:?}");
+                assert_eq!(
+                    certificate.status,
+                    Status::Optimal,
+                    "{method} C = {c} {epsilon:?}: {certificate:?}"
+                );
+                assert!(
+                    certificate.gap <= 1e-6 && certificate.dual <= certificate.primal,
+                    "{method}: {certificate:?}"
+                );
                 let found = verify(&model, &x, &y, None).unwrap();
-                assert!(found.agrees && found.findings.is_empty(), "{method} C = {c} {epsilon:?}: {found:?}");
+                assert!(
+                    found.agrees && found.findings.is_empty(),
+                    "{method} C = {c} {epsilon:?}: {found:?}"
+                );
             }
         }
         let huber = error(&fit(&x, &y, &spec(method, LossName::Huber, Some(0.3))));
@@ -80,16 +97,24 @@ fn outliers_lead_it_less_astray_than_the_squared_loss_and_every_fit_closes_its_g
 fn the_default_delta_is_recorded_follows_the_units_and_serves_equal_values() {
     let (x, y) = synthetic::sinc(60, 0.1, 3).unwrap();
     let y = values(&y);
-    let recorded = |y: Vec<f64>| fit(&x, &Target::Values(y), &spec("uniform", LossName::Huber, None)).request.epsilon;
-    let (one, thousand) = (recorded(y.clone()).unwrap(), recorded(y.iter().map(|y| 1000.0 * y).collect()).unwrap());
+    let recorded = |y: Vec<f64>| {
+        fit(&x, &Target::Values(y), &spec("uniform", LossName::Huber, None)).request.epsilon
+    };
+    let (one, thousand) =
+        (recorded(y.clone()).unwrap(), recorded(y.iter().map(|y| 1000.0 * y).collect()).unwrap());
     assert!((thousand / one - 1000.0).abs() < 1e-9 && one > 0.0);
     for value in [0.0, 0.1, 3e7] {
         let model = fit(&x, &Target::Values(vec![value; 60]), &spec("gmkl", LossName::Huber, None));
         let f = model.decision(&x).unwrap();
-        assert!(f.data().iter().all(|f| (f - value).abs() <= 1e-9 * value.max(1.0)), "{value}: {:?}", f.data());
+        assert!(
+            f.data().iter().all(|f| (f - value).abs() <= 1e-9 * value.max(1.0)),
+            "{value}: {:?}",
+            f.data()
+        );
     }
     let zero = spec("gmkl", LossName::Huber, Some(0.0));
-    let refused = mercer::train(&x, &Target::Values(y), None, &zero, &mut Silent).unwrap_err().to_string();
+    let refused =
+        mercer::train(&x, &Target::Values(y), None, &zero, &mut Silent).unwrap_err().to_string();
     assert!(refused.contains("epsilon") && refused.contains("> 0"), "{refused}");
 }
 
@@ -97,7 +122,8 @@ fn the_default_delta_is_recorded_follows_the_units_and_serves_equal_values() {
 fn cross_validation_finds_its_price() {
     let (x, y) = with_outliers(60);
     let choose_c = Choices { c: true, folds: 3, ..Choices::default() };
-    let spec = TrainSpec { choose: choose_c, tol: 1e-3, ..spec("gmkl", LossName::Huber, Some(0.3)) };
+    let spec =
+        TrainSpec { choose: choose_c, tol: 1e-3, ..spec("gmkl", LossName::Huber, Some(0.3)) };
     let found = choose(Source::Table(&x), &y, None, &spec, &mut Silent).unwrap();
     assert!(found.c > 0.0 && found.loss == Some(LossName::Huber) && found.epsilon == Some(0.3));
 }

@@ -1,4 +1,5 @@
-//! Kernels of sequences and of histograms: laws, storage, prediction of new rows, what is refused; how kernels align.
+//! Kernels of sequences and of histograms: laws, storage, prediction of new rows, what is refused;
+//! how kernels align.
 
 use std::path::Path;
 
@@ -17,7 +18,8 @@ use mercer::{
 use mercer_testkit::{
     histogram_functions, naive_kernel,
     strings::{
-        SmallGraph, all_string_kernels, naive_alignment, naive_string_kernel, naive_wl, random_graphs, random_sequences,
+        SmallGraph, all_string_kernels, naive_alignment, naive_string_kernel, naive_wl,
+        random_graphs, random_sequences,
     },
 };
 
@@ -33,17 +35,26 @@ fn spec(kernel: Text) -> KernelSpec {
 fn string_kernels_agree_with_their_naive_twin_and_are_symmetric_and_positive_semidefinite() {
     let mut rng = Rng::new(1);
     for kernel in all_string_kernels() {
-        let (x, z) = (random_sequences(kernel.alphabet(), 12, 2), random_sequences(kernel.alphabet(), 5, 3));
+        let (x, z) =
+            (random_sequences(kernel.alphabet(), 12, 2), random_sequences(kernel.alphabet(), 5, 3));
         let (px, pz) = (spec(kernel).points(&sequences(&x)), spec(kernel).points(&sequences(&z)));
         let (own, cross, diagonal) = (px.block(&px), pz.block(&px), px.diagonal());
         for i in 0..x.len() {
             for j in 0..z.len() {
                 let want = naive_string_kernel(kernel, &z[j], &x[i]);
-                assert!((cross[(j, i)] - want).abs() <= 1e-12 * want, "{kernel:?}: {} {} {want}", z[j], x[i]);
+                assert!(
+                    (cross[(j, i)] - want).abs() <= 1e-12 * want,
+                    "{kernel:?}: {} {} {want}",
+                    z[j],
+                    x[i]
+                );
             }
             assert_eq!(own[(i, i)], diagonal[i], "{kernel:?}");
             // Both shifts are added in the other order.
-            assert!((0..x.len()).all(|j| (own[(i, j)] - own[(j, i)]).abs() <= 1e-12 * own[(i, j)]), "{kernel:?}");
+            assert!(
+                (0..x.len()).all(|j| (own[(i, j)] - own[(j, i)]).abs() <= 1e-12 * own[(i, j)]),
+                "{kernel:?}"
+            );
         }
         let largest = diagonal.iter().copied().fold(0.0, f64::max);
         for _ in 0..20 {
@@ -54,12 +65,15 @@ fn string_kernels_agree_with_their_naive_twin_and_are_symmetric_and_positive_sem
     }
 }
 
-/// Words too long for their letters to stand side by side in a key are hashed; they must still be told apart.
+/// Words too long for their letters to stand side by side in a key are hashed; they must still be
+/// told apart.
 #[test]
 fn long_words_are_exact_too() {
     let long = "ACDEFGHIKLMNPQRSTVWY".repeat(4);
     let other = long.replacen('W', "V", 1);
-    for (k, alphabet) in [(26, Alphabet::Protein), (64, Alphabet::Protein), (7, Alphabet::Free), (64, Alphabet::Dna)] {
+    for (k, alphabet) in
+        [(26, Alphabet::Protein), (64, Alphabet::Protein), (7, Alphabet::Free), (64, Alphabet::Dna)]
+    {
         let kernel = Text::Spectrum { k, alphabet };
         let points = spec(kernel).points(&sequences(&[long.clone(), other.clone()]));
         let block = points.block(&points);
@@ -68,24 +82,36 @@ fn long_words_are_exact_too() {
     }
 }
 
-/// Every storage form under every normalisation against the normalised matrix, and new rows against the normalised cross block.
+/// Every storage form under every normalisation against the normalised matrix, and new rows against
+/// the normalised cross block.
 #[test]
 fn stored_string_terms_act_like_the_normalised_matrix_on_old_and_new_rows() {
-    let text = |texts: Vec<String>| Dataset::from_rows(sequences(&texts), vec!["s".into()]).unwrap();
+    let text =
+        |texts: Vec<String>| Dataset::from_rows(sequences(&texts), vec!["s".into()]).unwrap();
     let (train, test) = (text(random_dna(40, 60, 4)), text(random_dna(9, 75, 5)));
-    let bank = language::parse("spectrum(2..3), mismatch(3, 1), wd(1..3|8), wd(2, shift = 2), wdsum(4)").unwrap();
+    let bank =
+        language::parse("spectrum(2..3), mismatch(3, 1), wd(1..3|8), wd(2, shift = 2), wdsum(4)")
+            .unwrap();
     let kernels = bank.resolve(&train).unwrap();
     assert_eq!(kernels.len(), 9);
     assert_eq!(kernels[0].name, "spectrum(2, dna) on s");
     assert_eq!(kernels[7].name, "wd(2, 2, dna) on s");
-    let a: Vec<f64> = (0..40).map(|i| if i % 4 == 0 { 0.0 } else { f64::from(i % 5) - 2.0 }).collect();
-    for normalize in
-        [Normalize::Trace, Normalize::Multiplicative, Normalize::Spherical, Normalize::Center, Normalize::None]
-    {
+    let a: Vec<f64> =
+        (0..40).map(|i| if i % 4 == 0 { 0.0 } else { f64::from(i % 5) - 2.0 }).collect();
+    for normalize in [
+        Normalize::Trace,
+        Normalize::Multiplicative,
+        Normalize::Spherical,
+        Normalize::Center,
+        Normalize::None,
+    ] {
         let own = gram_block(&train, None, &kernels, normalize).unwrap();
-        for (storage, accuracy) in
-            [(Storage::Auto, 1e-9), (Storage::LowRank, 1e-9), (Storage::Dense, 1e-12), (Storage::DenseF32, 1e-6)]
-        {
+        for (storage, accuracy) in [
+            (Storage::Auto, 1e-9),
+            (Storage::LowRank, 1e-9),
+            (Storage::Dense, 1e-12),
+            (Storage::DenseF32, 1e-6),
+        ] {
             let options = BuildOptions {
                 normalize,
                 storage,
@@ -100,14 +126,21 @@ fn stored_string_terms_act_like_the_normalised_matrix_on_old_and_new_rows() {
                 set.apply(t, &a, &mut out);
                 for i in 0..40 {
                     let want = dot(k.row(i), &a);
-                    let what = format!("{} {normalize:?} {storage:?}: {} instead of {want}", kernels[t].name, out[i]);
+                    let what = format!(
+                        "{} {normalize:?} {storage:?}: {} instead of {want}",
+                        kernels[t].name, out[i]
+                    );
                     assert!((out[i] - want).abs() <= 80.0 * accuracy * size, "{what}");
                 }
             }
         }
-        // A model's decision values are Σ_m θ_m Σ_i a_i k_m(x_i, x) + b with the block that `gram_block` normalises.
+        // A model's decision values are Σ_m θ_m Σ_i a_i k_m(x_i, x) + b with the block that
+        // `gram_block` normalises.
         let cross = gram_block(&test, Some(&train), &kernels, normalize).unwrap();
-        let y = Target::Classes { names: vec!["0".into(), "1".into()], labels: (0..40).map(|i| i % 2).collect() };
+        let y = Target::Classes {
+            names: vec!["0".into(), "1".into()],
+            labels: (0..40).map(|i| i % 2).collect(),
+        };
         let request = TrainSpec {
             method: MethodSpec::named("uniform").unwrap(),
             kernels: bank.to_string(),
@@ -122,15 +155,21 @@ fn stored_string_terms_act_like_the_normalised_matrix_on_old_and_new_rows() {
                 let pairs = machine.support.iter().zip(&machine.dual_coef);
                 w * pairs.map(|(&j, a)| a * k[(i, j)]).sum::<f64>()
             };
-            let want = machine.intercept + cross.iter().zip(&machine.weights).map(term).sum::<f64>();
-            assert!((decision[(i, 0)] - want).abs() < 1e-6 * want.abs().max(1.0), "{normalize:?}: {want}");
+            let want =
+                machine.intercept + cross.iter().zip(&machine.weights).map(term).sum::<f64>();
+            assert!(
+                (decision[(i, 0)] - want).abs() < 1e-6 * want.abs().max(1.0),
+                "{normalize:?}: {want}"
+            );
         }
     }
 }
 
 fn random_dna(n: usize, length: usize, seed: u64) -> Vec<String> {
     let mut rng = Rng::new(seed);
-    (0..n).map(|i| (0..length - i % 3).map(|_| ['A', 'C', 'G', 'T'][rng.below(4)]).collect()).collect()
+    (0..n)
+        .map(|i| (0..length - i % 3).map(|_| ['A', 'C', 'G', 'T'][rng.below(4)]).collect())
+        .collect()
 }
 
 /// Sequences with the word GATTACA somewhere are of one class; numbers beside them help a little.
@@ -143,7 +182,11 @@ fn motif(n: usize, seed: u64) -> (Dataset, Target) {
         text.replace_range(at..at + 7, "GATTACA");
     }
     let numbers = labels.iter().map(|&l| l as f64 + 2.0 * rng.normal()).collect();
-    let rows = Rows::new(Matrix::new(n, 1, numbers).unwrap(), vec![Sequences::new("dna", &texts).unwrap()]).unwrap();
+    let rows = Rows::new(
+        Matrix::new(n, 1, numbers).unwrap(),
+        vec![Sequences::new("dna", &texts).unwrap()],
+    )
+    .unwrap();
     let data = Dataset::from_rows(rows, vec!["signal".into(), "dna".into()]).unwrap();
     (data, Target::Classes { names: vec!["no".into(), "yes".into()], labels })
 }
@@ -193,14 +236,22 @@ fn models_of_sequences_are_certified_saved_and_predict_raw_new_ones() {
 #[test]
 fn a_table_with_a_column_of_text_is_read_and_what_makes_no_sense_is_refused() {
     let table = |text: &str| Table::parse(text.as_bytes(), b',', Path::new("t.csv")).unwrap();
-    let data = table("a,seq,b,y\n1,ACGT,2,u\n3,ACCT,4,v\n5,GGGG,6,u\n").dataset(&["y"], None).unwrap();
+    let data =
+        table("a,seq,b,y\n1,ACGT,2,u\n3,ACCT,4,v\n5,GGGG,6,u\n").dataset(&["y"], None).unwrap();
     assert_eq!(data.columns(), ["a", "b", "seq"]);
     let names = |bank: &str| -> Vec<String> {
         language::parse(bank).unwrap().resolve(&data).unwrap().into_iter().map(|k| k.name).collect()
     };
-    assert_eq!(names("linear, wd(1..2)"), ["linear on all", "wd(1, dna) on seq", "wd(2, dna) on seq"]);
-    assert_eq!(names("spectrum(2, free) on view(seq); rbf(1) on cols(a)"), ["spectrum(2, free) on seq", "rbf(1) on a"]);
-    let refused = |bank: &str| language::parse(bank).unwrap().resolve(&data).unwrap_err().to_string();
+    assert_eq!(
+        names("linear, wd(1..2)"),
+        ["linear on all", "wd(1, dna) on seq", "wd(2, dna) on seq"]
+    );
+    assert_eq!(
+        names("spectrum(2, free) on view(seq); rbf(1) on cols(a)"),
+        ["spectrum(2, free) on seq", "rbf(1) on a"]
+    );
+    let refused =
+        |bank: &str| language::parse(bank).unwrap().resolve(&data).unwrap_err().to_string();
     for (bank, part) in [
         ("linear", "column `seq`: holds text, `ACGT` in row 1, and no kernel reads it"),
         ("auto", "column `seq`"),
@@ -258,13 +309,20 @@ fn histogram_kernels_are_stored_normalised_and_predict_and_negative_numbers_are_
     // A row without any share has k(x, x) = 0 and no place on the sphere.
     (0..n).for_each(|i| x[(i, 0)] += 0.05);
     (0..11).for_each(|i| new[(i, 0)] += 0.05);
-    let labels: Vec<usize> = (0..n).map(|i| usize::from(x[(i, 0)] + x[(i, 1)] > x[(i, 2)] + x[(i, 3)])).collect();
+    let labels: Vec<usize> =
+        (0..n).map(|i| usize::from(x[(i, 0)] + x[(i, 1)] > x[(i, 2)] + x[(i, 3)])).collect();
     let (x, new) = (Dataset::new(x, vec![]).unwrap(), Dataset::new(new, vec![]).unwrap());
     let y = Target::Classes { names: vec!["0".into(), "1".into()], labels };
-    let bank = "chi2, chi2(auto), intersection, gauss(chi2, auto), gauss(hellinger, 0.5), gauss(l2, 1)".to_string();
-    for normalize in
-        [Normalize::Trace, Normalize::Multiplicative, Normalize::Spherical, Normalize::Center, Normalize::None]
-    {
+    let bank =
+        "chi2, chi2(auto), intersection, gauss(chi2, auto), gauss(hellinger, 0.5), gauss(l2, 1)"
+            .to_string();
+    for normalize in [
+        Normalize::Trace,
+        Normalize::Multiplicative,
+        Normalize::Spherical,
+        Normalize::Center,
+        Normalize::None,
+    ] {
         let spec = TrainSpec {
             method: MethodSpec::named("uniform").unwrap(),
             kernels: bank.clone(),
@@ -282,31 +340,47 @@ fn histogram_kernels_are_stored_normalised_and_predict_and_negative_numbers_are_
                 let pairs = machine.support.iter().zip(&machine.dual_coef);
                 w * pairs.map(|(&j, a)| a * k[(i, j)]).sum::<f64>()
             };
-            let want = machine.intercept + cross.iter().zip(&machine.weights).map(term).sum::<f64>();
-            assert!((decision[(i, 0)] - want).abs() < 1e-6 * want.abs().max(1.0), "{normalize:?}: {want}");
+            let want =
+                machine.intercept + cross.iter().zip(&machine.weights).map(term).sum::<f64>();
+            assert!(
+                (decision[(i, 0)] - want).abs() < 1e-6 * want.abs().max(1.0),
+                "{normalize:?}: {want}"
+            );
         }
-        let below = Dataset::new(Matrix::new(1, 4, vec![0.1, -0.2, 0.0, 0.0]).unwrap(), vec![]).unwrap();
+        let below =
+            Dataset::new(Matrix::new(1, 4, vec![0.1, -0.2, 0.0, 0.0]).unwrap(), vec![]).unwrap();
         let e = model.decision(&below).unwrap_err().to_string();
         assert!(e.contains("column `x2`: row 1 is -0.2") && e.contains("not negative"), "{e}");
     }
     let standardised = TrainSpec { kernels: "intersection".into(), ..TrainSpec::default() };
     let e = mercer::train(&x, &y, None, &standardised, &mut Silent).unwrap_err().to_string();
-    assert!(e.contains("intersection is for numbers that are not negative; switch standardisation off"), "{e}");
+    assert!(
+        e.contains("intersection is for numbers that are not negative; switch standardisation off"),
+        "{e}"
+    );
 }
 
 /// exp(−d / mean d): the width of the CLMKL paper's image experiment.
 #[test]
 fn automatic_widths_of_chi2_are_the_mean_distance() {
     let x = histograms(9, 3, 7);
-    let chi2 = |i: usize, j: usize| -naive_kernel(Function::Chi2 { gamma: 1.0 }, x.row(i), x.row(j)).ln();
-    let mean = (0..9).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| chi2(i, j)).sum::<f64>() / 36.0;
+    let chi2 =
+        |i: usize, j: usize| -naive_kernel(Function::Chi2 { gamma: 1.0 }, x.row(i), x.row(j)).ln();
+    let mean =
+        (0..9).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| chi2(i, j)).sum::<f64>()
+            / 36.0;
     let data = Dataset::new(x.clone(), vec![]).unwrap();
     let kernels = language::parse("chi2(auto), gauss(chi2, auto)").unwrap().resolve(&data).unwrap();
-    let (Function::Chi2 { gamma }, Function::Gauss { width, .. }) = (kernels[0].function, kernels[1].function) else {
+    let (Function::Chi2 { gamma }, Function::Gauss { width, .. }) =
+        (kernels[0].function, kernels[1].function)
+    else {
         panic!("{kernels:?}")
     };
     // Four digits, so that the name is the number.
-    assert!((gamma * mean - 1.0).abs() < 1e-3 && (width / mean - 1.0).abs() < 1e-3, "{gamma} {width} {mean}");
+    assert!(
+        (gamma * mean - 1.0).abs() < 1e-3 && (width / mean - 1.0).abs() < 1e-3,
+        "{gamma} {width} {mean}"
+    );
 }
 
 #[test]
@@ -314,11 +388,21 @@ fn a_sigmoid_is_used_where_it_is_positive_semidefinite_and_refused_elsewhere() {
     let mut rng = Rng::new(8);
     let x = Matrix::new(30, 2, (0..60).map(|_| rng.normal()).collect()).unwrap();
     let labels = (0..30).map(|i| usize::from(x[(i, 0)] > 0.0)).collect();
-    let (x, y) = (Dataset::new(x, vec![]).unwrap(), Target::Classes { names: vec!["0".into(), "1".into()], labels });
+    let (x, y) = (
+        Dataset::new(x, vec![]).unwrap(),
+        Target::Classes { names: vec!["0".into(), "1".into()], labels },
+    );
     let fit = |kernels: &str| {
-        mercer::train(&x, &y, None, &TrainSpec { kernels: kernels.into(), ..TrainSpec::default() }, &mut Silent)
+        mercer::train(
+            &x,
+            &y,
+            None,
+            &TrainSpec { kernels: kernels.into(), ..TrainSpec::default() },
+            &mut Silent,
+        )
     };
-    // A small slope around 0 is nearly linear; a negative offset puts −1 on the diagonal of small rows.
+    // A small slope around 0 is nearly linear; a negative offset puts −1 on the diagonal of small
+    // rows.
     assert_eq!(fit("sigmoid(1e-6, 0), linear").unwrap().status().as_str(), "optimal");
     let e = fit("sigmoid(1, -2)").unwrap_err().to_string();
     assert!(e.contains("kernel `sigmoid(1, -2) on all`: not positive semidefinite"), "{e}");
@@ -344,10 +428,14 @@ fn frobenius(a: &Matrix, b: &Matrix) -> f64 {
 fn three_classes(n: usize, seed: u64) -> (Dataset, Target) {
     let mut rng = Rng::new(seed);
     let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
-    let x =
-        labels.iter().flat_map(|&l| [l as f64 + rng.normal(), rng.normal(), f64::from(l == 1) + 0.5 * rng.normal()]);
+    let x = labels.iter().flat_map(|&l| {
+        [l as f64 + rng.normal(), rng.normal(), f64::from(l == 1) + 0.5 * rng.normal()]
+    });
     let x = Matrix::new(n, 3, x.collect()).unwrap();
-    (Dataset::new(x, vec![]).unwrap(), Target::Classes { names: ["a", "b", "c"].map(String::from).to_vec(), labels })
+    (
+        Dataset::new(x, vec![]).unwrap(),
+        Target::Classes { names: ["a", "b", "c"].map(String::from).to_vec(), labels },
+    )
 }
 
 #[test]
@@ -365,8 +453,11 @@ fn a_diagnosis_says_what_plain_matrices_say() {
             Target::Classes { labels, .. } => f64::from(labels[i] == labels[j]),
             Target::Values(y) => y[i] * y[j],
         };
-        let goal = centred(&Matrix::new(36, 36, (0..36 * 36).map(|at| same(at / 36, at % 36)).collect()).unwrap());
-        let alignment = |a: &Matrix, b: &Matrix| frobenius(a, b) / (frobenius(a, a) * frobenius(b, b)).sqrt();
+        let goal = centred(
+            &Matrix::new(36, 36, (0..36 * 36).map(|at| same(at / 36, at % 36)).collect()).unwrap(),
+        );
+        let alignment =
+            |a: &Matrix, b: &Matrix| frobenius(a, b) / (frobenius(a, a) * frobenius(b, b)).sqrt();
         for (t, report) in found.kernels.iter().enumerate() {
             assert_eq!(report.name, kernels[t].name);
             assert!((report.alignment - alignment(&flat[t], &goal)).abs() < 1e-8, "{report:?}");
@@ -389,7 +480,9 @@ fn a_diagnosis_says_what_plain_matrices_say() {
     let data: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
     let target = Target::Values((0..n).map(|i| i as f64).collect());
     let spec = TrainSpec { normalize: Normalize::None, ..TrainSpec::default() };
-    let found = diagnose_precomputed(Stack { rows: n, cols: n, terms: 1, data: &data }, &target, &spec).unwrap();
+    let found =
+        diagnose_precomputed(Stack { rows: n, cols: n, terms: 1, data: &data }, &target, &spec)
+            .unwrap();
     assert!((found.kernels[0].condition - 10.0).abs() < 1e-6, "{:?}", found.kernels[0]);
 }
 
@@ -398,12 +491,17 @@ fn non_negative_least_squares_beats_every_subset() {
     let mut rng = Rng::new(4);
     for _ in 0..200 {
         let m = 1 + rng.below(5);
-        let z =
-            Matrix::new(m, m + 1, (0..m * (m + 1)).map(|_| rng.normal().abs() + 0.3 * rng.normal()).collect()).unwrap();
+        let z = Matrix::new(
+            m,
+            m + 1,
+            (0..m * (m + 1)).map(|_| rng.normal().abs() + 0.3 * rng.normal()).collect(),
+        )
+        .unwrap();
         let mut a = Matrix::zeros(m, m);
         for i in 0..m {
             for j in 0..m {
-                a[(i, j)] = dot(z.row(i), z.row(j)) / (dot(z.row(i), z.row(i)) * dot(z.row(j), z.row(j))).sqrt();
+                a[(i, j)] = dot(z.row(i), z.row(j))
+                    / (dot(z.row(i), z.row(i)) * dot(z.row(j), z.row(j))).sqrt();
             }
         }
         let b: Vec<f64> = (0..m).map(|_| rng.normal()).collect();
@@ -426,7 +524,9 @@ fn alignment_gives_the_weights_that_plain_matrices_give() {
     let (data, target) = three_classes(60, 5);
     let two = Target::Classes {
         names: vec!["0".into(), "1".into()],
-        labels: (0..60).map(|i| usize::from(data.features()[(i, 0)] + 0.3 * data.features()[(i, 2)] > 1.0)).collect(),
+        labels: (0..60)
+            .map(|i| usize::from(data.features()[(i, 0)] + 0.3 * data.features()[(i, 2)] > 1.0))
+            .collect(),
     };
     let bank = "linear on each; rbf(1) on all, each; poly(2)";
     let spec = |name: &str| TrainSpec {
@@ -436,8 +536,11 @@ fn alignment_gives_the_weights_that_plain_matrices_give() {
         ..TrainSpec::default()
     };
     let kernels = language::parse(bank).unwrap().resolve(&data).unwrap();
-    let flat: Vec<Matrix> =
-        gram_block(&data, None, &kernels, Normalize::Multiplicative).unwrap().iter().map(centred).collect();
+    let flat: Vec<Matrix> = gram_block(&data, None, &kernels, Normalize::Multiplicative)
+        .unwrap()
+        .iter()
+        .map(centred)
+        .collect();
     let Target::Classes { labels, .. } = &two else { panic!() };
     let y: Vec<f64> = labels.iter().map(|&l| 2.0 * l as f64 - 1.0).collect();
     let goal = Matrix::new(60, 60, (0..3600).map(|at| y[at / 60] * y[at % 60]).collect()).unwrap();
@@ -470,7 +573,9 @@ fn alignment_gives_the_weights_that_plain_matrices_give() {
         assert!(best >= reached(&other) - 1e-9);
     }
     for name in ["align", "alignf"] {
-        for (scheme, shared) in [(Scheme::OneVsRest, false), (Scheme::OneVsRest, true), (Scheme::OneVsOne, true)] {
+        for (scheme, shared) in
+            [(Scheme::OneVsRest, false), (Scheme::OneVsRest, true), (Scheme::OneVsOne, true)]
+        {
             let spec = TrainSpec { multi_class: scheme, shared_weights: shared, ..spec(name) };
             let model = mercer::train(&data, &target, None, &spec, &mut Silent).unwrap();
             assert_eq!(model.status().as_str(), "optimal", "{name} {scheme:?}");
@@ -487,9 +592,15 @@ fn alignment_gives_the_weights_that_plain_matrices_give() {
 
 #[test]
 fn local_alignment_with_landmarks_is_the_product_of_naive_scores() {
-    let (x, z) = (random_sequences(Alphabet::Protein, 9, 11), random_sequences(Alphabet::Protein, 4, 12));
-    for (scoring, open, extend) in [(Scoring::Blosum62, 11, 1), (Scoring::Pam50, 3, 2), (Scoring::Blosum62, 0, 0)] {
-        let kernel = KernelSpec { landmarks: x[..5].to_vec(), ..spec(Text::Alignment { scoring, open, extend }) };
+    let (x, z) =
+        (random_sequences(Alphabet::Protein, 9, 11), random_sequences(Alphabet::Protein, 4, 12));
+    for (scoring, open, extend) in
+        [(Scoring::Blosum62, 11, 1), (Scoring::Pam50, 3, 2), (Scoring::Blosum62, 0, 0)]
+    {
+        let kernel = KernelSpec {
+            landmarks: x[..5].to_vec(),
+            ..spec(Text::Alignment { scoring, open, extend })
+        };
         let (px, pz) = (kernel.points(&sequences(&x)), kernel.points(&sequences(&z)));
         let scores = |s: &str| -> Vec<f64> {
             x[..5].iter().map(|l| f64::from(naive_alignment(scoring, open, extend, s, l))).collect()
@@ -508,7 +619,10 @@ fn local_alignment_with_landmarks_is_the_product_of_naive_scores() {
 #[test]
 fn a_known_alignment_has_its_score() {
     // A 4, W 11, a gap of one letter −8, H 8, E 5.
-    assert_eq!(naive_alignment(Scoring::Blosum62, 8, 8, "HEAGAWGHEE", "PAWHEAE"), 4 + 11 - 8 + 8 + 5);
+    assert_eq!(
+        naive_alignment(Scoring::Blosum62, 8, 8, "HEAGAWGHEE", "PAWHEAE"),
+        4 + 11 - 8 + 8 + 5
+    );
     let kernel = KernelSpec {
         landmarks: vec!["PAWHEAE".into()],
         ..spec(Text::Alignment { scoring: Scoring::Blosum62, open: 8, extend: 8 })
@@ -534,8 +648,10 @@ fn graphs_are_compared_by_their_subtrees() {
     for rounds in [0, 1, 3] {
         for json in [true, false] {
             let kernel = spec(Text::Wl { iterations: rounds });
-            let (px, pz) =
-                (kernel.points(&sequences(&written(&x, json))), kernel.points(&sequences(&written(&z, !json))));
+            let (px, pz) = (
+                kernel.points(&sequences(&written(&x, json))),
+                kernel.points(&sequences(&written(&z, !json))),
+            );
             let cross = pz.block(&px);
             for (i, a) in z.iter().enumerate() {
                 for (j, b) in x.iter().enumerate() {
@@ -560,20 +676,32 @@ fn models_of_alignments_and_graphs_are_saved_and_predict_new_rows() {
         let amino: Vec<char> = "ACDEFGHIKLMNPQRSTVWY".chars().collect();
         let proteins = (0..n).map(|i| {
             let random: String = (0..30).map(|_| amino[rng.below(20)]).collect();
-            if i % 2 == 0 { format!("{}MKWVTFISLLFLFSSAYS{}", &random[..9], &random[9..]) } else { random }
+            if i % 2 == 0 {
+                format!("{}MKWVTFISLLFLFSSAYS{}", &random[..9], &random[9..])
+            } else {
+                random
+            }
         });
         (graphs, proteins.collect())
     };
     let ((graphs, proteins), (new_graphs, new_proteins)) = (rows(60), rows(30));
     let data = |g: &[String], p: &[String]| {
         let both = vec![Sequences::new("g", g).unwrap(), Sequences::new("p", p).unwrap()];
-        Dataset::from_rows(Rows::new(Matrix::default(), both).unwrap(), vec!["g".into(), "p".into()]).unwrap()
+        Dataset::from_rows(
+            Rows::new(Matrix::default(), both).unwrap(),
+            vec!["g".into(), "p".into()],
+        )
+        .unwrap()
     };
     let (train, new) = (data(&graphs, &proteins), data(&new_graphs, &new_proteins));
-    let y = Target::Classes { names: vec!["a".into(), "b".into()], labels: (0..60).map(|i| i % 2).collect() };
+    let y = Target::Classes {
+        names: vec!["a".into(), "b".into()],
+        labels: (0..60).map(|i| i % 2).collect(),
+    };
     let bank = "wl(0..2) on cols(g); alignment(blosum62) on cols(p)";
     // All kernels have weight: rows are read by those that do.
-    let request = TrainSpec { kernels: bank.into(), method: MethodSpec::Uniform {}, ..TrainSpec::default() };
+    let request =
+        TrainSpec { kernels: bank.into(), method: MethodSpec::Uniform {}, ..TrainSpec::default() };
     let model = mercer::train(&train, &y, None, &request, &mut Silent).unwrap();
     assert_eq!(model.kernel_names()[3], "alignment(blosum62, 11, 1) on p");
     let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
@@ -590,7 +718,10 @@ fn models_of_alignments_and_graphs_are_saved_and_predict_new_rows() {
     }
     let words = data(&proteins, &proteins);
     assert!(
-        language::parse("wl(1) on cols(g); spectrum(2) on cols(p)").unwrap().resolve(&words).is_ok(),
+        language::parse("wl(1) on cols(g); spectrum(2) on cols(p)")
+            .unwrap()
+            .resolve(&words)
+            .is_ok(),
         "one label each"
     );
 }

@@ -40,8 +40,12 @@ fn close(a: f64, b: f64, relative: f64) -> bool {
 fn both_tasks() -> [(Dataset, Target, Vec<LossName>); 2] {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
-    let for_classes = vec![LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
-    [(x, y, for_classes), (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared, LossName::Huber])]
+    let for_classes =
+        vec![LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
+    [
+        (x, y, for_classes),
+        (u, v, vec![LossName::EpsilonInsensitive, LossName::Squared, LossName::Huber]),
+    ]
 }
 
 #[test]
@@ -50,8 +54,14 @@ fn every_loss_set_road_and_storage_is_certified() {
         for loss in losses {
             let mut objectives = Vec::new();
             for v in [0.0, 0.3, 0.7, 1.0] {
-                for storage in [Storage::Dense, Storage::DenseF32, Storage::LowRank, Storage::Auto] {
-                    let spec = TrainSpec { loss: Some(loss), storage, tol: 1e-4, ..spec(gmkl(v, Solver::Level)) };
+                for storage in [Storage::Dense, Storage::DenseF32, Storage::LowRank, Storage::Auto]
+                {
+                    let spec = TrainSpec {
+                        loss: Some(loss),
+                        storage,
+                        tol: 1e-4,
+                        ..spec(gmkl(v, Solver::Level))
+                    };
                     let model = fit(&x, &y, &spec);
                     let c = model.machines[0].certificate;
                     assert!(
@@ -61,7 +71,10 @@ fn every_loss_set_road_and_storage_is_certified() {
                     objectives.push((v, c.primal));
                 }
                 let first = objectives.iter().find(|o| o.0 == v).unwrap().1;
-                assert!(objectives.iter().filter(|o| o.0 == v).all(|o| close(o.1, first, 2e-4)), "{loss:?} v={v}");
+                assert!(
+                    objectives.iter().filter(|o| o.0 == v).all(|o| close(o.1, first, 2e-4)),
+                    "{loss:?} v={v}"
+                );
                 let alternating = TrainSpec {
                     loss: Some(loss),
                     tol: if v == 1.0 { 1e-3 } else { 1e-4 },
@@ -69,8 +82,16 @@ fn every_loss_set_road_and_storage_is_certified() {
                     ..spec(gmkl(v, Solver::Alternating))
                 };
                 let other = fit(&x, &y, &alternating);
-                assert_eq!(other.machines[0].certificate.status, Status::Optimal, "{loss:?} v={v} alternating");
-                assert!(close(primal(&other), first, 2e-3), "{loss:?} v={v}: {} {first}", primal(&other));
+                assert_eq!(
+                    other.machines[0].certificate.status,
+                    Status::Optimal,
+                    "{loss:?} v={v} alternating"
+                );
+                assert!(
+                    close(primal(&other), first, 2e-3),
+                    "{loss:?} v={v}: {} {first}",
+                    primal(&other)
+                );
                 // Alternation never goes up (but for the inner gap, a tenth of the outer one).
                 for pair in other.machines[0].trace.windows(2) {
                     assert!(pair[1].objective <= pair[0].objective * (1.0 + 1e-12));
@@ -85,7 +106,11 @@ fn general_p_is_certified_by_both_roads() {
     let (x, y) = synthetic::toy1(50, 8);
     for p in [1.0, 1.2, 1.5, 3.0, 6.0] {
         for v in [0.0, 0.4] {
-            let road = |solver, tol| TrainSpec { tol, max_iter: 3000, ..spec(MethodSpec::Gmkl(Gmkl { v, p, solver })) };
+            let road = |solver, tol| TrainSpec {
+                tol,
+                max_iter: 3000,
+                ..spec(MethodSpec::Gmkl(Gmkl { v, p, solver }))
+            };
             let level = fit(&x, &y, &road(Solver::Level, 1e-5));
             let other = fit(&x, &y, &road(Solver::Alternating, 1e-3));
             assert_eq!(level.status(), Status::Optimal, "p={p} v={v}");
@@ -99,15 +124,26 @@ fn without_an_intercept_every_loss_road_and_storage_is_certified() {
     for (x, y, losses) in both_tasks() {
         for loss in losses {
             for v in [0.0, 0.5, 1.0] {
-                let base = TrainSpec { loss: Some(loss), fit_intercept: false, ..spec(gmkl(v, Solver::Level)) };
+                let base = TrainSpec {
+                    loss: Some(loss),
+                    fit_intercept: false,
+                    ..spec(gmkl(v, Solver::Level))
+                };
                 let mut objectives = Vec::new();
                 for storage in [Storage::Dense, Storage::LowRank] {
                     let model = fit(&x, &y, &TrainSpec { storage, tol: 1e-8, ..base.clone() });
                     let m = &model.machines[0];
-                    assert!(m.certificate.gap <= 1e-8 && m.intercept == 0.0, "{loss:?} v={v}: {:?}", m.certificate);
+                    assert!(
+                        m.certificate.gap <= 1e-8 && m.intercept == 0.0,
+                        "{loss:?} v={v}: {:?}",
+                        m.certificate
+                    );
                     objectives.push(m.certificate.primal);
                 }
-                assert!(close(objectives[0], objectives[1], 1e-7), "{loss:?} v={v}: {objectives:?}");
+                assert!(
+                    close(objectives[0], objectives[1], 1e-7),
+                    "{loss:?} v={v}: {objectives:?}"
+                );
                 let method = gmkl(v, Solver::Alternating);
                 let other = fit(&x, &y, &TrainSpec { method, tol: 1e-3, max_iter: 2000, ..base });
                 assert_eq!(other.status(), Status::Optimal, "{loss:?} v={v} alternating");
@@ -117,7 +153,8 @@ fn without_an_intercept_every_loss_road_and_storage_is_certified() {
     }
 }
 
-/// b is a constant kernel B of boundless weight: with K + B and no intercept the optimum grows by b²/(2B) at most.
+/// b is a constant kernel B of boundless weight: with K + B and no intercept the optimum grows by
+/// b²/(2B) at most.
 #[test]
 fn an_intercept_is_a_large_constant_kernel() {
     let large = 1e4;
@@ -129,7 +166,12 @@ fn an_intercept_is_a_large_constant_kernel() {
             let train = |data: &[f64], fit_intercept| {
                 let stack = Stack { rows: 60, cols: 60, terms: 1, data };
                 let normalize = Normalize::None;
-                let base = TrainSpec { loss: Some(loss), fit_intercept, normalize, ..spec(MethodSpec::Uniform {}) };
+                let base = TrainSpec {
+                    loss: Some(loss),
+                    fit_intercept,
+                    normalize,
+                    ..spec(MethodSpec::Uniform {})
+                };
                 let spec = TrainSpec { tol: 1e-9, storage: Storage::Dense, ..base };
                 mercer::train_precomputed(stack, &y, None, &spec, &mut Silent).unwrap()
             };
@@ -144,8 +186,11 @@ fn an_intercept_is_a_large_constant_kernel() {
 #[test]
 fn logistic_models_know_probabilities() {
     let (x, y) = synthetic::toy1(60, 16);
-    let logistic =
-        |scheme| TrainSpec { loss: Some(LossName::Logistic), multi_class: scheme, ..spec(gmkl(0.5, Solver::Level)) };
+    let logistic = |scheme| TrainSpec {
+        loss: Some(LossName::Logistic),
+        multi_class: scheme,
+        ..spec(gmkl(0.5, Solver::Level))
+    };
     let two = fit(&x, &y, &logistic(Scheme::OneVsRest));
     let decision = two.decision(&x).unwrap();
     let p = two.probabilities(&decision).unwrap();
@@ -158,14 +203,17 @@ fn logistic_models_know_probabilities() {
     let frequency = labels.iter().sum::<usize>() as f64 / 60.0;
     assert!((p.column(1).iter().sum::<f64>() / 60.0 - frequency).abs() < 1e-9);
 
-    let three = Target::classes(&(0..60).map(|i| ["red", "green", "blue"][i % 3]).collect::<Vec<_>>());
-    let given = Matrix::new(3, 3, vec![0.2, -1.0, 3.0, -900.0, -901.0, -902.0, 800.0, 0.0, -800.0]).unwrap();
+    let three =
+        Target::classes(&(0..60).map(|i| ["red", "green", "blue"][i % 3]).collect::<Vec<_>>());
+    let given = Matrix::new(3, 3, vec![0.2, -1.0, 3.0, -900.0, -901.0, -902.0, 800.0, 0.0, -800.0])
+        .unwrap();
     let rest = fit(&x, &three, &logistic(Scheme::OneVsRest)).probabilities(&given).unwrap();
     let sigmoid = |d: f64| 1.0 / (1.0 + (-d).exp());
     let total: f64 = given.row(0).iter().map(|d| sigmoid(*d)).sum();
     // Pairs that agree with scores s are exactly their softmax.
     let scores = [0.3, -1.2, 2.0];
-    let pairs = Scheme::pairs(3).into_iter().map(|(low, high)| scores[high] - scores[low]).collect();
+    let pairs =
+        Scheme::pairs(3).into_iter().map(|(low, high)| scores[high] - scores[low]).collect();
     let by_pairs = fit(&x, &three, &logistic(Scheme::OneVsOne));
     let one = by_pairs.probabilities(&Matrix::new(1, 3, pairs).unwrap()).unwrap();
     let softmax: f64 = scores.iter().map(|s| s.exp()).sum();
@@ -183,8 +231,14 @@ fn logistic_models_know_probabilities() {
 fn low_rank_and_dense_agree_and_use_less_room() {
     for (x, y, losses) in both_tasks() {
         for loss in losses {
-            let with = |storage| TrainSpec { loss: Some(loss), storage, tol: 1e-8, ..spec(gmkl(0.5, Solver::Level)) };
-            let (dense, low) = (fit(&x, &y, &with(Storage::Dense)), fit(&x, &y, &with(Storage::LowRank)));
+            let with = |storage| TrainSpec {
+                loss: Some(loss),
+                storage,
+                tol: 1e-8,
+                ..spec(gmkl(0.5, Solver::Level))
+            };
+            let (dense, low) =
+                (fit(&x, &y, &with(Storage::Dense)), fit(&x, &y, &with(Storage::LowRank)));
             assert!(close(primal(&dense), primal(&low), 1e-6), "{loss:?}");
             let (a, b) = (dense.decision(&x).unwrap(), low.decision(&x).unwrap());
             assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-3), "{loss:?}");
@@ -195,7 +249,8 @@ fn low_rank_and_dense_agree_and_use_less_room() {
 #[test]
 fn one_kernel_is_a_plain_machine_whatever_the_set() {
     let (x, y) = synthetic::toy1(60, 4);
-    let with = |method| TrainSpec { method, kernels: "rbf(1)".into(), tol: 1e-9, ..TrainSpec::default() };
+    let with =
+        |method| TrainSpec { method, kernels: "rbf(1)".into(), tol: 1e-9, ..TrainSpec::default() };
     let plain = fit(&x, &y, &with(MethodSpec::Uniform {}));
     for v in [0.0, 0.5, 1.0] {
         let model = fit(&x, &y, &with(gmkl(v, Solver::Level)));
@@ -212,7 +267,8 @@ fn duplicated_kernels_share_weight_below_v_1() {
     let twice = Dataset::new(features, ["a", "copy", "b", "c"].map(String::from).to_vec()).unwrap();
     for v in [0.0, 0.5, 0.9] {
         let kernels = "rbf(0.5), linear on each".to_string();
-        let model = fit(&twice, &y, &TrainSpec { kernels, tol: 1e-9, ..spec(gmkl(v, Solver::Level)) });
+        let model =
+            fit(&twice, &y, &TrainSpec { kernels, tol: 1e-9, ..spec(gmkl(v, Solver::Level)) });
         let w = &model.machines[0].weights;
         assert!((w[0] - w[2]).abs() < 1e-5 && (w[1] - w[3]).abs() < 1e-5, "v={v}: {w:?}");
         assert!(w[0] > 0.0);
@@ -223,7 +279,11 @@ fn duplicated_kernels_share_weight_below_v_1() {
 fn fewer_kernels_are_active_as_v_grows_and_zeros_are_exact() {
     let (x, y) = synthetic::toy1(100, 6);
     let count = |v| {
-        let model = fit(&x, &y, &TrainSpec { kernels: "paper".into(), tol: 1e-5, ..spec(gmkl(v, Solver::Level)) });
+        let model = fit(
+            &x,
+            &y,
+            &TrainSpec { kernels: "paper".into(), tol: 1e-5, ..spec(gmkl(v, Solver::Level)) },
+        );
         model.machines[0].weights.iter().filter(|w| **w != 0.0).count()
     };
     let counts: Vec<usize> = [0.0, 0.2, 0.5, 0.8, 1.0].map(count).to_vec();
@@ -248,7 +308,10 @@ fn a_working_set_of_kernels_gives_the_same_certified_answer() {
         assert_eq!((few.status(), all.status()), (Status::Optimal, Status::Optimal), "v={v}");
         // Each lies above the other's certified lower bound.
         let (a, b) = (few.machines[0].certificate, all.machines[0].certificate);
-        assert!(a.dual <= b.primal && b.dual <= a.primal && close(a.primal, b.primal, 2e-4), "v={v}: {a:?} {b:?}");
+        assert!(
+            a.dual <= b.primal && b.dual <= a.primal && close(a.primal, b.primal, 2e-4),
+            "v={v}: {a:?} {b:?}"
+        );
     }
 }
 
@@ -273,7 +336,13 @@ fn pairs_and_shared_weights_of_several_classes() {
     let Target::Classes { labels: truth, .. } = &y else { panic!() };
     for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
         for shared_weights in [false, true] {
-            let with = |c| TrainSpec { multi_class, shared_weights, c, tol: 1e-4, ..spec(gmkl(0.5, Solver::Level)) };
+            let with = |c| TrainSpec {
+                multi_class,
+                shared_weights,
+                c,
+                tol: 1e-4,
+                ..spec(gmkl(0.5, Solver::Level))
+            };
             let model = fit(&x, &y, &with(20.0));
             let name = format!("{multi_class:?} shared {shared_weights}");
             assert_eq!(model.machines.len(), if multi_class == Scheme::OneVsRest { 4 } else { 6 });
@@ -300,7 +369,11 @@ fn pairs_and_shared_weights_of_several_classes() {
 #[test]
 fn kernels_in_a_group_enter_together_and_penalties_are_scales() {
     let (x, y) = synthetic::toy1(60, 24);
-    let base = TrainSpec { kernels: "rbf(0.5|1), poly(2) on each".into(), tol: 1e-7, ..spec(gmkl(0.8, Solver::Level)) };
+    let base = TrainSpec {
+        kernels: "rbf(0.5|1), poly(2) on each".into(),
+        tol: 1e-7,
+        ..spec(gmkl(0.8, Solver::Level))
+    };
     let grouped = fit(&x, &y, &TrainSpec { group_by: GroupBy::Scope, ..base.clone() });
     assert_eq!(grouped.status(), Status::Optimal);
     let w = &grouped.machines[0].weights;
@@ -313,21 +386,31 @@ fn kernels_in_a_group_enter_together_and_penalties_are_scales() {
     let dear = fit(&x, &y, &TrainSpec { penalties: penalties(50.0), ..base.clone() });
     let first = |m: &Model| m.machines[0].weights[..3].iter().sum::<f64>();
     assert!(first(&dear) < 0.2 * first(&plain) && primal(&dear) > primal(&plain));
-    // Doubling every penalty halves all weights: the same as kernels of half the size, i.e. half the price and half the objective.
-    let all = fit(&x, &y, &TrainSpec { penalties: Some(vec![2.0; 60]), c: 2.0 * base.c, ..base.clone() });
+    // Doubling every penalty halves all weights: the same as kernels of half the size, i.e. half
+    // the price and half the objective.
+    let all =
+        fit(&x, &y, &TrainSpec { penalties: Some(vec![2.0; 60]), c: 2.0 * base.c, ..base.clone() });
     assert!(close(primal(&all), 2.0 * primal(&plain), 1e-6));
     let (a, b) = (all.decision(&x).unwrap(), plain.decision(&x).unwrap());
     assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-2));
     let short = TrainSpec { penalties: Some(vec![1.0; 2]), ..base };
-    assert!(mercer::train(&x, &y, None, &short, &mut Silent).unwrap_err().to_string().contains("60 numbers"));
+    assert!(
+        mercer::train(&x, &y, None, &short, &mut Silent)
+            .unwrap_err()
+            .to_string()
+            .contains("60 numbers")
+    );
 }
 
 #[test]
 fn a_path_reaches_the_objectives_of_cold_fits() {
     let (x, y) = synthetic::toy1(70, 23);
-    for method in
-        [gmkl(0.0, Solver::Alternating), gmkl(0.5, Solver::Level), gmkl(1.0, Solver::Level), MethodSpec::Uniform {}]
-    {
+    for method in [
+        gmkl(0.0, Solver::Alternating),
+        gmkl(0.5, Solver::Level),
+        gmkl(1.0, Solver::Level),
+        MethodSpec::Uniform {},
+    ] {
         let specs: Vec<TrainSpec> =
             (0..6).map(|k| TrainSpec { c: 0.3 * 3f64.powi(k), ..spec(method.clone()) }).collect();
         let prepared = Prepared::from_table(&x, &y, None, &specs[0]).unwrap();
@@ -336,13 +419,16 @@ fn a_path_reaches_the_objectives_of_cold_fits() {
             let cold = prepared.fit(spec, &mut Silent).unwrap().machines[0].certificate;
             let warm = warm.machines[0].certificate;
             assert!(
-                warm.status == Status::Optimal && warm.dual <= cold.primal && cold.dual <= warm.primal,
+                warm.status == Status::Optimal
+                    && warm.dual <= cold.primal
+                    && cold.dual <= warm.primal,
                 "{method:?}"
             );
         }
     }
     // v and p may change along the way: bounds hold for every set.
-    let specs: Vec<TrainSpec> = (0..5).map(|k| spec(gmkl(0.25 * f64::from(k), Solver::Level))).collect();
+    let specs: Vec<TrainSpec> =
+        (0..5).map(|k| spec(gmkl(0.25 * f64::from(k), Solver::Level))).collect();
     let prepared = Prepared::from_table(&x, &y, None, &specs[0]).unwrap();
     for (warm, spec) in prepared.path(&specs, &mut Silent).unwrap().iter().zip(&specs) {
         let cold = prepared.fit(spec, &mut Silent).unwrap();
@@ -354,7 +440,8 @@ fn a_path_reaches_the_objectives_of_cold_fits() {
 
 #[test]
 fn kernels_over_c_at_c_times_the_price_give_the_same_answer() {
-    // Unit trace divides by n what unit mean diagonal does not: (K/c, c·C) is the same problem times c.
+    // Unit trace divides by n what unit mean diagonal does not: (K/c, c·C) is the same problem
+    // times c.
     let (x, y) = synthetic::toy1(60, 7);
     let kernels = "rbf(0.5|1|2) on all, each".to_string();
     let with = |normalize, c| TrainSpec {
@@ -405,9 +492,12 @@ fn class_weights_multiply_the_price() {
     let (x, y) = synthetic::toy1(60, 10);
     let Target::Classes { names, labels } = &y else { panic!() };
     let given = ClassWeight::Given(vec![(names[1].clone(), 3.0)]);
-    let by_class = fit(&x, &y, &TrainSpec { class_weight: given, ..spec(gmkl(0.5, Solver::Level)) });
+    let by_class =
+        fit(&x, &y, &TrainSpec { class_weight: given, ..spec(gmkl(0.5, Solver::Level)) });
     let weights: Vec<f64> = labels.iter().map(|&l| if l == 1 { 3.0 } else { 1.0 }).collect();
-    let by_row = mercer::train(&x, &y, Some(&weights), &spec(gmkl(0.5, Solver::Level)), &mut Silent).unwrap();
+    let by_row =
+        mercer::train(&x, &y, Some(&weights), &spec(gmkl(0.5, Solver::Level)), &mut Silent)
+            .unwrap();
     assert_eq!(by_class.machines, by_row_without_time(&by_row, &by_class));
 }
 
@@ -423,7 +513,9 @@ fn by_row_without_time(model: &Model, like: &Model) -> Vec<mercer::model::Fitted
 #[test]
 fn results_are_the_same_bits_for_any_number_of_threads() {
     for (x, y, losses) in both_tasks() {
-        for (loss, storage) in losses.iter().flat_map(|l| [Storage::Auto, Storage::Dense].map(|s| (*l, s))) {
+        for (loss, storage) in
+            losses.iter().flat_map(|l| [Storage::Auto, Storage::Dense].map(|s| (*l, s)))
+        {
             let spec = TrainSpec { loss: Some(loss), storage, ..spec(gmkl(0.5, Solver::Level)) };
             let one = threads::install(Some(1), || fit(&x, &y, &spec));
             let two = threads::install(Some(2), || fit(&x, &y, &spec));
@@ -439,18 +531,28 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
 #[test]
 fn a_truncated_model_predicts_with_the_factors_own_extension() {
     let (x, y) = synthetic::sinc(80, 0.1, 2).unwrap();
-    for normalize in
-        [Normalize::Trace, Normalize::Multiplicative, Normalize::Spherical, Normalize::Center, Normalize::None]
-    {
+    for normalize in [
+        Normalize::Trace,
+        Normalize::Multiplicative,
+        Normalize::Spherical,
+        Normalize::Center,
+        Normalize::None,
+    ] {
         let base = spec(gmkl(0.5, Solver::Level));
         let base = TrainSpec { normalize, storage: Storage::LowRank, scale_target: false, ..base };
         let prepared = Prepared::from_table(&x, &y, None, &base).unwrap();
         let model = prepared.fit(&base, &mut Silent).unwrap();
-        // On training rows the extension must give exactly what the machine saw: the bias is best for those values.
+        // On training rows the extension must give exactly what the machine saw: the bias is best
+        // for those values.
         let f = model.decision(&x).unwrap();
         let Target::Values(values) = &y else { panic!() };
         let epsilon = model.request.epsilon.unwrap();
-        let loss: f64 = f.data().iter().zip(values).map(|(f, y)| 5.0 * ((f - y).abs() - epsilon).max(0.0)).sum();
+        let loss: f64 = f
+            .data()
+            .iter()
+            .zip(values)
+            .map(|(f, y)| 5.0 * ((f - y).abs() - epsilon).max(0.0))
+            .sum();
         let m = &model.machines[0];
         let mut norm = 0.0;
         for (i, a) in m.support.iter().zip(&m.dual_coef) {
@@ -507,7 +609,10 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
         let grams = build(Storage::LowRank, tolerance);
         let left: f64 = (0..specs.len()).map(|t| grams.residual(t)).sum();
         let c = fit(&grams, 1e-6);
-        assert!(left > 0.0 && c.dual <= truth && c.primal >= truth, "{tolerance:e}: {c:?} around {truth}");
+        assert!(
+            left > 0.0 && c.dual <= truth && c.primal >= truth,
+            "{tolerance:e}: {c:?} around {truth}"
+        );
         // What truncation hides must show in the gap: no certificate where the residual is large.
         assert_eq!(c.status == Status::Optimal, c.gap <= 1e-6, "{tolerance:e}: {c:?}");
         assert!(tolerance < 1e-3 || c.gap > 1e-3, "{tolerance:e}: {c:?}");
@@ -517,7 +622,8 @@ fn bounds_of_truncated_terms_bracket_the_true_optimum() {
 #[test]
 fn models_survive_their_file_and_refuse_damage() {
     let (x, y) = synthetic::toy1(50, 11);
-    let three = Target::classes(&(0..50).map(|i| ["red", "green", "blue"][i % 3]).collect::<Vec<_>>());
+    let three =
+        Target::classes(&(0..50).map(|i| ["red", "green", "blue"][i % 3]).collect::<Vec<_>>());
     for (target, normalize) in
         [(&y, Normalize::Multiplicative), (&three, Normalize::Spherical), (&y, Normalize::Center)]
     {
@@ -571,7 +677,8 @@ fn bad_input_is_named() {
         let got = message(&x, target, &TrainSpec { loss: Some(loss), ..base.clone() });
         assert!(got.contains(allowed) && got.contains(loss.as_str()), "{got}");
     }
-    let constant = Dataset::new(Matrix::new(30, 1, vec![2.0; 30]).unwrap(), vec!["flat".into()]).unwrap();
+    let constant =
+        Dataset::new(Matrix::new(30, 1, vec![2.0; 30]).unwrap(), vec!["flat".into()]).unwrap();
     assert!(message(&constant, &y, &base).contains("`flat`"));
     // A constant column among others only costs its kernels.
     let mut features = Matrix::zeros(30, 2);
@@ -582,12 +689,16 @@ fn bad_input_is_named() {
     let asymmetric = [1.0, 0.5, 0.2, 1.0];
     let indefinite = [0.0, 1.0, 1.0, 0.0];
     let negative = [-1.0, 0.0, 0.0, 1.0];
-    for (data, word) in [(&asymmetric, "not symmetric"), (&indefinite, "semidefinite"), (&negative, "semidefinite")] {
+    for (data, word) in
+        [(&asymmetric, "not symmetric"), (&indefinite, "semidefinite"), (&negative, "semidefinite")]
+    {
         for normalize in [Normalize::None, Normalize::Multiplicative, Normalize::Trace] {
             let stack = Stack { rows: 2, cols: 2, terms: 1, data };
             let labels = Target::classes(&["a", "b"]);
             let spec = TrainSpec { normalize, ..base.clone() };
-            let got = mercer::train_precomputed(stack, &labels, None, &spec, &mut Silent).unwrap_err().to_string();
+            let got = mercer::train_precomputed(stack, &labels, None, &spec, &mut Silent)
+                .unwrap_err()
+                .to_string();
             assert!(got.contains(word), "{normalize:?}: {got}");
         }
     }
@@ -603,6 +714,7 @@ fn standardisation_is_part_of_the_model() {
     assert!(close(primal(&model), primal(&other), 2e-3));
     let same = Standardizer::fit(x.features()).apply(x.features()).unwrap();
     let by_hand = Dataset::new(same, x.columns().to_vec()).unwrap();
-    let raw = fit(&by_hand, &y, &TrainSpec { standardize: false, ..spec(gmkl(0.5, Solver::Level)) });
+    let raw =
+        fit(&by_hand, &y, &TrainSpec { standardize: false, ..spec(gmkl(0.5, Solver::Level)) });
     assert_eq!(raw.decision(&by_hand).unwrap(), model.decision(&x).unwrap());
 }

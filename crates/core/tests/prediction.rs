@@ -1,10 +1,13 @@
-//! Predictions by the fast roads (directions in feature space, distances shared by kernels, one pass for all degrees) are those of the
-//! plain one, Σ coef_i k(x_i, x), row by row.
+//! Predictions by the fast roads (directions in feature space, distances shared by kernels, one
+//! pass for all degrees) are those of the plain one, Σ coef_i k(x_i, x), row by row.
 
 use mercer::{
     data::{Rng, Rows, Sequences, Sparse},
     gram::Combination,
-    kernels::{Alphabet, Frequencies, Function, KernelSpec, Monomials, Normalize, Points, Scoring, Text, Waves},
+    kernels::{
+        Alphabet, Frequencies, Function, KernelSpec, Monomials, Normalize, Points, Scoring, Text,
+        Waves,
+    },
     linalg::{Matrix, dot, threads},
     model::{Expansion, Predictor},
 };
@@ -17,8 +20,10 @@ const TEXT: usize = DENSE + SPARSE;
 /// Three dense columns, five sparse ones, one of sequences.
 fn rows(n: usize, seed: u64) -> Rows {
     let mut rng = Rng::new(seed);
-    let dense = Matrix::new(n, DENSE, (0..n * DENSE).map(|_| rng.normal().abs()).collect()).unwrap();
-    let some = (0..n * SPARSE).map(|_| if rng.below(3) == 0 { rng.normal().abs() } else { 0.0 }).collect();
+    let dense =
+        Matrix::new(n, DENSE, (0..n * DENSE).map(|_| rng.normal().abs()).collect()).unwrap();
+    let some =
+        (0..n * SPARSE).map(|_| if rng.below(3) == 0 { rng.normal().abs() } else { 0.0 }).collect();
     let sparse = Sparse::from_dense(&Matrix::new(n, SPARSE, some).unwrap());
     let texts = Sequences::new("s", random_sequences(Alphabet::Protein, n, seed)).unwrap();
     Rows::new(dense, vec![texts]).unwrap().with_sparse(sparse).unwrap()
@@ -26,11 +31,14 @@ fn rows(n: usize, seed: u64) -> Rows {
 
 fn bank(training: &Rows) -> Vec<KernelSpec> {
     let protein = Alphabet::Protein;
-    let numbers = |function, columns: &[usize]| KernelSpec::new(function, columns.to_vec(), format!("{function:?}"));
+    let numbers = |function, columns: &[usize]| {
+        KernelSpec::new(function, columns.to_vec(), format!("{function:?}"))
+    };
     let text = |text| KernelSpec::new(Function::Text(text), vec![TEXT], format!("{text:?}"));
     let poly = |degree, offset| Function::Poly { degree, offset };
     let mut alignment = text(Text::Alignment { scoring: Scoring::Blosum62, open: 11, extend: 1 });
-    alignment.landmarks = training.sequence(TEXT).unwrap().iter().take(6).map(String::from).collect();
+    alignment.landmarks =
+        training.sequence(TEXT).unwrap().iter().take(6).map(String::from).collect();
     vec![
         numbers(Function::Linear, &[0, 1, 2]),
         numbers(Function::Linear, &[1]),
@@ -52,7 +60,8 @@ fn bank(training: &Rows) -> Vec<KernelSpec> {
     ]
 }
 
-/// Functions of different kernels and rows: the second has every kernel, the third another choice of rows for each.
+/// Functions of different kernels and rows: the second has every kernel, the third another choice
+/// of rows for each.
 fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
     let mut rng = Rng::new(7);
     let mut function = |m: usize| {
@@ -65,7 +74,8 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
                 Combination::Waves { coef: (0..12).map(|_| rng.normal()).collect(), seed: 5 }
             } else {
                 // Pivots of a factor come in any order.
-                let index: Vec<usize> = (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
+                let index: Vec<usize> =
+                    (0..n).rev().filter(|i| m < 2 || rng.below(2) == i % 2).collect();
                 Combination::Samples { coef: index.iter().map(|_| rng.normal()).collect(), index }
             };
             out.terms.push((t, basis, rng.normal()));
@@ -76,7 +86,13 @@ fn functions(kernels: &[KernelSpec], n: usize) -> Vec<Expansion> {
 }
 
 /// Row by row and kernel by kernel.
-fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &Rows, spherical: bool) -> Matrix {
+fn plain(
+    functions: &[Expansion],
+    kernels: &[KernelSpec],
+    training: &Rows,
+    x: &Rows,
+    spherical: bool,
+) -> Matrix {
     let mut out = Matrix::zeros(x.len(), functions.len());
     let bases: Vec<Points> = kernels.iter().map(|k| k.points(training)).collect();
     for i in 0..x.len() {
@@ -97,7 +113,8 @@ fn plain(functions: &[Expansion], kernels: &[KernelSpec], training: &Rows, x: &R
                         index.iter().zip(coef).map(|(&j, c)| c * values[j]).sum::<f64>()
                     }
                     Combination::Monomials { coef } => {
-                        let map = Monomials::of(kernel.function, kernel.columns.len(), coef.len()).unwrap();
+                        let map = Monomials::of(kernel.function, kernel.columns.len(), coef.len())
+                            .unwrap();
                         let mut features = vec![0.0; map.len()];
                         map.map(own.numbers().unwrap().row(0), &mut features);
                         dot(&features, coef)
@@ -134,8 +151,11 @@ fn every_road_gives_the_values_of_the_plain_one_on_any_number_of_threads() {
         (columns, (0..new.len()).map(|i| i.is_multiple_of(step)).collect::<Vec<bool>>())
     };
     let gaps = [absent(0..2, 3), absent(TEXT..TEXT + 1, 4)];
-    let gapped = gaps.into_iter().fold(new.clone(), |x, (columns, absent)| x.with_gap(columns, absent));
-    for (x, normalize) in [(&new, Normalize::None), (&new, Normalize::Spherical), (&gapped, Normalize::None)] {
+    let gapped =
+        gaps.into_iter().fold(new.clone(), |x, (columns, absent)| x.with_gap(columns, absent));
+    for (x, normalize) in
+        [(&new, Normalize::None), (&new, Normalize::Spherical), (&gapped, Normalize::None)]
+    {
         let predictor = Predictor::of(functions.clone(), Some((&training, &kernels)), normalize);
         let got = threads::install(Some(1), || predictor.evaluate(&kernels, x));
         let want = plain(&functions, &kernels, &training, x, normalize == Normalize::Spherical);
@@ -145,7 +165,11 @@ fn every_road_gives_the_values_of_the_plain_one_on_any_number_of_threads() {
             assert!((got - want).abs() <= 1e-12 * largest, "{normalize:?}: {got} {want}");
         }
         for count in [2, 3] {
-            assert_eq!(threads::install(Some(count), || predictor.evaluate(&kernels, x)), got, "{count} threads");
+            assert_eq!(
+                threads::install(Some(count), || predictor.evaluate(&kernels, x)),
+                got,
+                "{count} threads"
+            );
         }
         // Nor do they depend on the rows around.
         let some: Vec<usize> = (0..x.len()).rev().step_by(7).collect();

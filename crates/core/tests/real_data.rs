@@ -1,5 +1,6 @@
-//! Facts about real data sets. They are not part of the repository: `MERCER_DATA_DIR` says where they lie (default ../shared/data beside
-//! the checkout), and a missing set is announced, not passed over.
+//! Facts about real data sets. They are not part of the repository: `MERCER_DATA_DIR` says where
+//! they lie (default ../shared/data beside the checkout), and a missing set is announced, not
+//! passed over.
 
 use std::{io::Write as _, path::PathBuf, time::Instant};
 
@@ -14,12 +15,18 @@ use mercer::{
 };
 
 fn table(name: &str) -> Option<Table> {
-    let folder = std::env::var_os("MERCER_DATA_DIR")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")), PathBuf::from);
+    let folder = std::env::var_os("MERCER_DATA_DIR").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
+        PathBuf::from,
+    );
     let path = folder.join(name);
     if !path.exists() {
         // Straight to the stream: the test harness captures what macros print.
-        let _ = writeln!(std::io::stderr(), "NOT RUN: {} is missing; set MERCER_DATA_DIR", path.display());
+        let _ = writeln!(
+            std::io::stderr(),
+            "NOT RUN: {} is missing; set MERCER_DATA_DIR",
+            path.display()
+        );
         return None;
     }
     Some(Table::read(&path).unwrap())
@@ -28,10 +35,16 @@ fn table(name: &str) -> Option<Table> {
 #[test]
 fn the_403_kernels_of_wdbc_take_less_than_a_tenth_of_full_matrices() {
     let Some(table) = table("wdbc/wdbc.csv") else { return };
-    let (x, y) = (table.dataset(&["label"], None).unwrap(), table.target("label", TaskHint::Auto).unwrap());
+    let (x, y) =
+        (table.dataset(&["label"], None).unwrap(), table.target("label", TaskHint::Auto).unwrap());
     let (train, _) = split::stratified_split(&y, 0.5, 1).unwrap();
     let (x, y) = (x.select(&train), y.select(&train));
-    let spec = TrainSpec { kernels: "paper".into(), normalize: Normalize::Trace, c: 100.0, ..TrainSpec::default() };
+    let spec = TrainSpec {
+        kernels: "paper".into(),
+        normalize: Normalize::Trace,
+        c: 100.0,
+        ..TrainSpec::default()
+    };
     let prepared = Prepared::from_table(&x, &y, None, &spec).unwrap();
     assert_eq!(prepared.grams().n_terms(), 403);
     let full = 8 * 403 * (x.len() as u64).pow(2);
@@ -46,7 +59,10 @@ fn the_20_weighted_degree_kernels_of_2200_splice_sites_are_built_in_no_time() {
     let Some(table) = table("splice_celegans/celegans_acceptor_2200.csv") else { return };
     let x = table.dataset(&["label"], None).unwrap();
     let kernels = language::parse("wd(1..20)").unwrap().resolve(&x).unwrap();
-    assert_eq!((x.len(), kernels.len(), kernels[19].name.as_str()), (2200, 20, "wd(20, dna) on sequence"));
+    assert_eq!(
+        (x.len(), kernels.len(), kernels[19].name.as_str()),
+        (2200, 20, "wd(20, dna) on sequence")
+    );
     let budget = Budget { bytes: 4 << 30 };
     let options = BuildOptions {
         normalize: Normalize::Multiplicative,
@@ -58,12 +74,17 @@ fn the_20_weighted_degree_kernels_of_2200_splice_sites_are_built_in_no_time() {
     let began = Instant::now();
     let grams = GramSet::from_rows(x.rows(), &kernels, &options).unwrap();
     let seconds = began.elapsed().as_secs_f64();
-    let _ = writeln!(std::io::stderr(), "20 kernels, 2200 sequences: {seconds:.2} s, {}", grams.describe());
+    let _ = writeln!(
+        std::io::stderr(),
+        "20 kernels, 2200 sequences: {seconds:.2} s, {}",
+        grams.describe()
+    );
     // Ten times what two idle cores need: a machine under load must not fail it.
     assert!(seconds < 20.0, "{seconds} s");
 }
 
-/// These 135 rows are those on which an interior point gave all 182 kernels some weight, and called them selected.
+/// These 135 rows are those on which an interior point gave all 182 kernels some weight, and called
+/// them selected.
 #[test]
 fn half_of_the_heart_data_keeps_a_sixth_of_the_kernels() {
     let Some(table) = table("heart_statlog/heart_statlog.csv") else { return };
@@ -85,6 +106,10 @@ fn half_of_the_heart_data_keeps_a_sixth_of_the_kernels() {
         let selected = weights.iter().filter(|w| **w != 0.0).count();
         assert!(model.certificate().gap <= 1e-5, "{solver:?}");
         assert!(selected.abs_diff(29) <= 3, "{solver:?}: {selected} kernels");
-        assert_eq!(selected, weights.iter().filter(|w| **w >= 1e-6 * largest).count(), "{solver:?}");
+        assert_eq!(
+            selected,
+            weights.iter().filter(|w| **w >= 1e-6 * largest).count(),
+            "{solver:?}"
+        );
     }
 }

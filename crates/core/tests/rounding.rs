@@ -1,5 +1,6 @@
-//! Stated gaps are never smaller than true ones: kernels twelve orders of magnitude apart, repeated rows, prices from 10⁻⁶ to 10¹⁸. What a fit
-//! states is held against its own predictions and against sums of twice the precision.
+//! Stated gaps are never smaller than true ones: kernels twelve orders of magnitude apart, repeated
+//! rows, prices from 10⁻⁶ to 10¹⁸. What a fit states is held against its own predictions and
+//! against sums of twice the precision.
 
 use mercer::{
     Model, TrainSpec,
@@ -78,25 +79,31 @@ impl Case {
             };
             let own = (0..n * n).map(|k| value(k / n, k % n)).collect();
             let scale = [1.0, 1.0, 1e12, 1e-12, 1e6][pick(&mut rng, 5)];
-            let own: Vec<f64> = if t > 0 && pick(&mut rng, 6) == 0 { kernels[t - 1].clone() } else { own };
+            let own: Vec<f64> =
+                if t > 0 && pick(&mut rng, 6) == 0 { kernels[t - 1].clone() } else { own };
             kernels.push(own.iter().map(|v| scale * v).collect());
         }
         let data = (0..n * n).flat_map(|k| kernels.iter().map(move |own| own[k])).collect();
         let classes = pick(&mut rng, 3) > 0;
         let noise = rng.uniform();
-        let score: Vec<f64> = x.iter().map(|x| x[0] + (2.0 * x[1]).sin() + noise * rng.normal()).collect();
-        let mut y: Vec<f64> = if classes { score.iter().map(|s| s.signum()).collect() } else { score };
+        let score: Vec<f64> =
+            x.iter().map(|x| x[0] + (2.0 * x[1]).sin() + noise * rng.normal()).collect();
+        let mut y: Vec<f64> =
+            if classes { score.iter().map(|s| s.signum()).collect() } else { score };
         if classes {
             (y[0], y[1]) = (1.0, -1.0);
         }
         let labels = y.iter().map(|y| usize::from(*y > 0.0)).collect();
         let names = vec!["a".into(), "b".into()];
-        let target = if classes { Target::Classes { names, labels } } else { Target::Values(y.clone()) };
+        let target =
+            if classes { Target::Classes { names, labels } } else { Target::Values(y.clone()) };
         let (name, loss): (LossName, Box<dyn Loss>) = match (classes, pick(&mut rng, 5)) {
             (true, 0 | 4) => (LossName::Hinge, Box::new(Hinge)),
             (true, 1) => (LossName::SquaredHinge, Box::new(SquaredHinge)),
             (true, 2) => (LossName::Logistic, Box::new(Logistic)),
-            (false, 0..=2) => (LossName::EpsilonInsensitive, Box::new(EpsilonInsensitive::new(0.1).unwrap())),
+            (false, 0..=2) => {
+                (LossName::EpsilonInsensitive, Box::new(EpsilonInsensitive::new(0.1).unwrap()))
+            }
             _ => (LossName::Squared, Box::new(Squared)),
         };
         let method = match pick(&mut rng, 4) {
@@ -105,13 +112,22 @@ impl Case {
             2 => MethodSpec::Lp(Lp { p: 1.0, solver: Solver::Auto }),
             _ => MethodSpec::Lp(Lp { p: 2.0, solver: Solver::Auto }),
         };
-        let normalize = [Normalize::None, Normalize::Multiplicative, Normalize::Center][pick(&mut rng, 3)];
+        let normalize =
+            [Normalize::None, Normalize::Multiplicative, Normalize::Center][pick(&mut rng, 3)];
         let epsilon = (name == LossName::EpsilonInsensitive).then_some(0.1);
         let c = 10f64.powf(24.0 * rng.uniform() - 6.0);
         let tol = [1e-2, 1e-3, 1e-5][pick(&mut rng, 3)];
         // The plain problem, whose bounds are worked out again below.
         let scale_target = false;
-        let asked = TrainSpec { method, normalize, loss: Some(name), epsilon, c, scale_target, ..TrainSpec::default() };
+        let asked = TrainSpec {
+            method,
+            normalize,
+            loss: Some(name),
+            epsilon,
+            c,
+            scale_target,
+            ..TrainSpec::default()
+        };
         let spec = TrainSpec { tol, max_iter: 3, ..asked };
         Self { n, terms, data, target, y, spec, loss }
     }
@@ -125,14 +141,18 @@ impl Case {
         let n = self.n;
         let at = |t: usize, i: usize, j: usize| self.data[(i * n + j) * self.terms + t];
         let form = |t: usize| {
-            let row = |i: usize| (0..n).fold(Long::default(), |sum, j| sum.add_product(at(t, i, j), a[j]));
+            let row = |i: usize| {
+                (0..n).fold(Long::default(), |sum, j| sum.add_product(at(t, i, j), a[j]))
+            };
             let sum = (0..n).fold(Long::default(), |sum, i| {
                 let Long(high, low) = row(i);
                 sum.add_product(a[i], high).add(a[i] * low)
             });
             let all = total((0..n * n).map(|k| at(t, k / n, k % n)));
             let divisor = match self.spec.normalize {
-                Normalize::Multiplicative => total((0..n).map(|i| at(t, i, i))) / n as f64 - all / (n * n) as f64,
+                Normalize::Multiplicative => {
+                    total((0..n).map(|i| at(t, i, i))) / n as f64 - all / (n * n) as f64
+                }
                 _ => 1.0,
             };
             sum.value() / divisor
@@ -165,22 +185,33 @@ fn stated_gaps_are_never_smaller_than_true_ones() {
     let (mut optimal, mut refused, mut open) = (0, 0, 0);
     for seed in 0..40 {
         let case = Case::draw(seed);
-        let model = match train_precomputed(case.stack(), &case.target, None, &case.spec, &mut Silent) {
-            Ok(model) => model,
-            Err(e) => {
-                // A kernel that cannot be used is named; what cannot be computed says what to do.
-                let told = e.to_string();
-                assert!(told.contains("kernel") || told.contains("lower C"), "seed {seed}: {told}");
-                refused += 1;
-                continue;
-            }
-        };
+        let model =
+            match train_precomputed(case.stack(), &case.target, None, &case.spec, &mut Silent) {
+                Ok(model) => model,
+                Err(e) => {
+                    // A kernel that cannot be used is named; what cannot be computed says what to
+                    // do.
+                    let told = e.to_string();
+                    assert!(
+                        told.contains("kernel") || told.contains("lower C"),
+                        "seed {seed}: {told}"
+                    );
+                    refused += 1;
+                    continue;
+                }
+            };
         let stated = model.certificate();
         let (primal, dual) = case.truth(&model);
-        let told =
-            format!("seed {seed}, C = {:e}, {:?}: {stated:?}, truly {primal:e} and {dual:e}", case.spec.c, case.spec);
-        assert!(primal.is_finite() && stated.primal.is_finite() && stated.dual.is_finite(), "{told}");
-        // What the model's predictions cost is at most what is stated, and a bound below the optimum lies below that.
+        let told = format!(
+            "seed {seed}, C = {:e}, {:?}: {stated:?}, truly {primal:e} and {dual:e}",
+            case.spec.c, case.spec
+        );
+        assert!(
+            primal.is_finite() && stated.primal.is_finite() && stated.dual.is_finite(),
+            "{told}"
+        );
+        // What the model's predictions cost is at most what is stated, and a bound below the
+        // optimum lies below that.
         let size = stated.primal.abs().max(stated.dual.abs());
         let last = 1e-13 * size;
         assert!(stated.primal >= primal - last, "{told}");

@@ -1,4 +1,5 @@
-//! Choosing and comparing: nothing of a test row is seen, nothing depends on threads or on having been interrupted.
+//! Choosing and comparing: nothing of a test row is seen, nothing depends on threads or on having
+//! been interrupted.
 
 use std::{
     path::PathBuf,
@@ -14,7 +15,10 @@ use mercer::{
     metrics::Metric,
     prepare::Source,
     report::{self, ReportData},
-    select::{Comparison, Contender, Grid, Journal, Protocol, SplitRun, Splitting, Study, Watch, contenders},
+    select::{
+        Comparison, Contender, Grid, Journal, Protocol, SplitRun, Splitting, Study, Watch,
+        contenders,
+    },
 };
 
 fn base(kernels: &str) -> TrainSpec {
@@ -27,7 +31,10 @@ fn competing(list: &str, base: &TrainSpec, grid: &str, target: &Target) -> Vec<C
 }
 
 fn run(x: &Dataset, y: &Target, contenders: &[Contender], protocol: &Protocol) -> Comparison {
-    Study::new(Source::Table(x), y, protocol).compare(contenders, &Journal::none()).unwrap().unwrap()
+    Study::new(Source::Table(x), y, protocol)
+        .compare(contenders, &Journal::none())
+        .unwrap()
+        .unwrap()
 }
 
 /// Everything but the clock.
@@ -47,7 +54,8 @@ fn temporary(name: &str) -> PathBuf {
     path
 }
 
-/// Test rows may be anything: what is chosen and learned from the training rows stays the same to the last bit.
+/// Test rows may be anything: what is chosen and learned from the training rows stays the same to
+/// the last bit.
 #[test]
 fn nothing_of_a_test_row_is_seen() {
     let (x, y) = synthetic::toy1(44, 3);
@@ -56,11 +64,13 @@ fn nothing_of_a_test_row_is_seen() {
     let mut poisoned = x.features().data().to_vec();
     let cols = x.features().cols();
     poisoned[22 * cols..].iter_mut().for_each(|v| *v = 1e3 * rng.normal());
-    let other = Dataset::new(Matrix::new(44, cols, poisoned).unwrap(), x.columns().to_vec()).unwrap();
+    let other =
+        Dataset::new(Matrix::new(44, cols, poisoned).unwrap(), x.columns().to_vec()).unwrap();
     let turned = labels.iter().enumerate().map(|(i, l)| if i < 22 { *l } else { 1 - l }).collect();
     let turned = Target::Classes { names: names.clone(), labels: turned };
     // Split by the order of rows, which does not depend on the labels.
-    let protocol = Protocol { folds: 2, ..Protocol::new(Splitting::Time { folds: 1 }, Metric::Accuracy, 1) };
+    let protocol =
+        Protocol { folds: 2, ..Protocol::new(Splitting::Time { folds: 1 }, Metric::Accuracy, 1) };
     let plain = TrainSpec::default;
     for spec in [
         base("rbf(auto), linear on all"),
@@ -69,9 +79,21 @@ fn nothing_of_a_test_row_is_seen() {
             normalize: Normalize::Trace,
             ..base("linear on all")
         },
-        TrainSpec { standardize: false, normalize: Normalize::Spherical, ..base("rbf(auto) on cols(1-2)") },
-        TrainSpec { preprocess: "snv".into(), normalize: Normalize::Center, ..base("poly(2) on all") },
-        TrainSpec { preprocess: "difference(2)".into(), normalize: Normalize::None, ..base("rbf(3) on all") },
+        TrainSpec {
+            standardize: false,
+            normalize: Normalize::Spherical,
+            ..base("rbf(auto) on cols(1-2)")
+        },
+        TrainSpec {
+            preprocess: "snv".into(),
+            normalize: Normalize::Center,
+            ..base("poly(2) on all")
+        },
+        TrainSpec {
+            preprocess: "difference(2)".into(),
+            normalize: Normalize::None,
+            ..base("rbf(3) on all")
+        },
         TrainSpec { missing: Missing::Mean, ..base("rbf(auto), linear on view(part), all") },
     ] {
         // Some rows lack a view: training rows, and in the other data other test rows.
@@ -90,7 +112,9 @@ fn nothing_of_a_test_row_is_seen() {
     // Ready-made matrices, repaired: only those values may differ that involve a test row.
     let matrix = |x: &Dataset| -> Vec<f64> {
         let x = x.features();
-        let value = |i: usize, j: usize| (0..cols).map(|k| (x[(i, k)] - x[(j, k)]).abs().sqrt()).sum::<f64>();
+        let value = |i: usize, j: usize| {
+            (0..cols).map(|k| (x[(i, k)] - x[(j, k)]).abs().sqrt()).sum::<f64>()
+        };
         (0..44 * 44).map(|at| -value(at / 44, at % 44)).collect()
     };
     let (first, second) = (matrix(&x), matrix(&other));
@@ -98,7 +122,9 @@ fn nothing_of_a_test_row_is_seen() {
     for indefinite in [Indefinite::Shift, Indefinite::Clip, Indefinite::Flip] {
         let spec = TrainSpec { indefinite, ..plain() };
         let list = competing("l1", &spec, "C=1|10", &y);
-        let run = |source, y| Study::new(source, y, &protocol).compare(&list, &Journal::none()).unwrap().unwrap();
+        let run = |source, y| {
+            Study::new(source, y, &protocol).compare(&list, &Journal::none()).unwrap().unwrap()
+        };
         same_fits(&run(stack(&first), &y), &run(stack(&second), &turned), &spec);
     }
 }
@@ -107,11 +133,17 @@ fn nothing_of_a_test_row_is_seen() {
 fn same_fits(one: &Comparison, two: &Comparison, spec: &TrainSpec) {
     for (a, b) in one.runs.iter().zip(&two.runs) {
         assert_eq!((&a.error, &b.error), (&None, &None), "{} {spec:?}", a.method);
-        assert_eq!((&a.chosen, &a.weights, a.gap), (&b.chosen, &b.weights, b.gap), "{} {spec:?}", a.method);
+        assert_eq!(
+            (&a.chosen, &a.weights, a.gap),
+            (&b.chosen, &b.weights, b.gap),
+            "{} {spec:?}",
+            a.method
+        );
     }
 }
 
-/// Labels that mean nothing cannot be predicted, whatever is chosen: the mean accuracy of every method stays at one half.
+/// Labels that mean nothing cannot be predicted, whatever is chosen: the mean accuracy of every
+/// method stays at one half.
 #[test]
 fn random_labels_give_chance_level() {
     let mut rng = Rng::new(11);
@@ -130,7 +162,11 @@ fn random_labels_give_chance_level() {
         ("average(2), difference(1, keep)", Normalize::Center),
         ("difference(1)", Normalize::Spherical),
     ] {
-        let spec = TrainSpec { preprocess: preprocess.into(), normalize, ..base("rbf(1|3), linear on all, each") };
+        let spec = TrainSpec {
+            preprocess: preprocess.into(),
+            normalize,
+            ..base("rbf(1|3), linear on all, each")
+        };
         let result = run(&x, &y, &competing("all", &spec, "C=0.1|10", &y), &protocol);
         assert_eq!(result.lines.len(), mercer::request::catalogue().len() + 1);
         for line in &result.lines {
@@ -168,8 +204,13 @@ fn an_interrupted_comparison_goes_on_and_ends_the_same() {
     for stop_after in [3, 4] {
         let journal = Journal::open(&path, &key).unwrap();
         let watch = StopAfter { left: AtomicUsize::new(stop_after) };
-        // On one thread: with more, runs that are under way when the word comes are finished and kept.
-        let work = || Study { watch: &watch, ..Study::new(source, &y, &protocol) }.compare(&list, &journal).unwrap();
+        // On one thread: with more, runs that are under way when the word comes are finished and
+        // kept.
+        let work = || {
+            Study { watch: &watch, ..Study::new(source, &y, &protocol) }
+                .compare(&list, &journal)
+                .unwrap()
+        };
         assert!(threads::install(Some(1), work).is_none());
     }
     let text = std::fs::read_to_string(&path).unwrap();
@@ -210,7 +251,8 @@ fn a_real_difference_is_found_and_a_verdict_says_so() {
     // The class depends on x1, x2, x3: their kernels come out most often.
     let stable = &result.stability[2];
     assert!(
-        stable.kernels[0].frequency > 0.7 && ["x1", "x2", "x3"].iter().any(|c| stable.kernels[0].kernel.ends_with(c))
+        stable.kernels[0].frequency > 0.7
+            && ["x1", "x2", "x3"].iter().any(|c| stable.kernels[0].kernel.ends_with(c))
     );
     assert!(!result.interchangeable.is_empty() && result.aligned.is_some());
     assert!(result.verdict[1].contains("equal weights"), "{:?}", result.verdict);
@@ -226,7 +268,9 @@ fn a_real_difference_is_found_and_a_verdict_says_so() {
 /// The page has these parts, survives its JSON, and shows neither NaN nor raw text as markup.
 fn assert_page(data: ReportData, parts: &[&str]) {
     let page = report::html(&data);
-    assert!(parts.iter().all(|p| page.contains(p)) && !page.contains("NaN") && !page.contains("<b>"));
+    assert!(
+        parts.iter().all(|p| page.contains(p)) && !page.contains("NaN") && !page.contains("<b>")
+    );
     let again: ReportData = serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap();
     assert_eq!(report::html(&again), page);
 }
@@ -242,10 +286,11 @@ fn values_groups_and_other_splits() {
         Splitting::Random { train: 0.7, repeats: 3 },
     ] {
         let protocol = Protocol::new(splitting, Metric::Nmse, 1);
-        let result = Study { groups: Some(&groups), ..Study::new(Source::Table(&x), &y, &protocol) }
-            .compare(&list, &Journal::none())
-            .unwrap()
-            .unwrap();
+        let result =
+            Study { groups: Some(&groups), ..Study::new(Source::Table(&x), &y, &protocol) }
+                .compare(&list, &Journal::none())
+                .unwrap()
+                .unwrap();
         assert!(!result.higher_is_better && result.lines.iter().all(|l| l.runs == result.splits));
         assert!(!result.lines[0].residuals.is_empty() && result.classes.is_none());
     }
@@ -258,13 +303,16 @@ fn values_groups_and_other_splits() {
 #[test]
 fn tuning_finds_the_setting_that_predicts_best_and_can_be_resumed() {
     let (x, y) = synthetic::toy1(120, 2);
-    let spec =
-        TrainSpec { method: mercer::request::MethodSpec::named("gmkl").unwrap(), ..base("rbf(1|2) on all, each") };
+    let spec = TrainSpec {
+        method: mercer::request::MethodSpec::named("gmkl").unwrap(),
+        ..base("rbf(1|2) on all, each")
+    };
     let grid = Grid::parse("C=0.001|1|10; v=0.1|0.9", &spec.method).unwrap();
     let contender = Contender { label: "gmkl".into(), spec, grid };
     let protocol = Protocol::new(Splitting::Folds { folds: 4, repeats: 1 }, Metric::Accuracy, 3);
     let source = Source::Table(&x);
-    let plain = Study::new(source, &y, &protocol).tune(&contender, &Journal::none()).unwrap().unwrap();
+    let plain =
+        Study::new(source, &y, &protocol).tune(&contender, &Journal::none()).unwrap().unwrap();
     assert_eq!(plain.settings.len(), 6);
     let best = &plain.settings[plain.best];
     assert!(plain.settings.iter().all(|s| s.mean <= best.mean && s.scores.len() == 4));
@@ -285,6 +333,9 @@ fn tuning_finds_the_setting_that_predicts_best_and_can_be_resumed() {
     let found = Study::new(source, &y, &eager).tune(&contender, &Journal::none()).unwrap().unwrap();
     assert!(found.settings.iter().any(|s| s.scores.contains(&None)));
     assert!(found.settings[found.best].scores.iter().all(Option::is_some));
-    assert_page(ReportData { tuning: Some(found), ..ReportData::default() }, &["Settings", "The grid"]);
+    assert_page(
+        ReportData { tuning: Some(found), ..ReportData::default() },
+        &["Settings", "The grid"],
+    );
     std::fs::remove_file(&path).unwrap();
 }

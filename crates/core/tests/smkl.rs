@@ -1,5 +1,5 @@
-//! SMKL: the oracle's iterates, descent for every penalty and loss, the road to L1, the collapse threshold, the linear version; and the ξα
-//! estimate it tunes C with.
+//! SMKL: the oracle's iterates, descent for every penalty and loss, the road to L1, the collapse
+//! threshold, the linear version; and the ξα estimate it tunes C with.
 
 use mercer::{
     Model, TrainSpec,
@@ -75,7 +75,10 @@ impl OracleCase {
 
     fn fit(&self, max_iter: usize, storage: Storage) -> Model {
         let spec = TrainSpec {
-            method: MethodSpec::Smkl(Smkl { penalty: penalty(&self.case), eps: self.case.number("input/eps") }),
+            method: MethodSpec::Smkl(Smkl {
+                penalty: penalty(&self.case),
+                eps: self.case.number("input/eps"),
+            }),
             normalize: Normalize::None,
             c: self.case.number("input/C"),
             loss: Some(self.loss),
@@ -99,20 +102,30 @@ fn iterates_are_the_oracles() {
             let whole = o.fit(case.number("expect/iterations") as usize, storage);
             let trace = &whole.machines[0].trace;
             for (got, want) in trace.iter().zip(case.vector("expect/L_trace")) {
-                assert!((got.objective - want).abs() < 1e-6 * want.abs().max(1.0), "{name}: {} {want}", got.objective);
+                assert!(
+                    (got.objective - want).abs() < 1e-6 * want.abs().max(1.0),
+                    "{name}: {} {want}",
+                    got.objective
+                );
             }
             let (value, want) = (whole.machines[0].certificate.primal, case.number("expect/L"));
             // Logarithms may cancel the rest: L near 0 is no scale.
             assert!((value - want).abs() < 1e-5 * want.abs().max(1.0), "{name}: {value} {want}");
-            // ‖Δβ‖₁/‖β‖₁ and the oracle's max |Δβ| / max β at its last weights, one step later: the same order, or both settled.
+            // ‖Δβ‖₁/‖β‖₁ and the oracle's max |Δβ| / max β at its last weights, one step later: the
+            // same order, or both settled.
             let (change, residual) = (trace.last().unwrap().gap, case.number("expect/residual"));
             assert!(change <= 10.0 * residual.max(1e-7), "{name}: {change:e} {residual:e}");
-            for (k, want) in case.at("expect/beta_trace").as_array().unwrap().iter().map(vector).enumerate() {
+            for (k, want) in
+                case.at("expect/beta_trace").as_array().unwrap().iter().map(vector).enumerate()
+            {
                 // Iteration k + 2 is solved with the weights that follow from iteration k + 1.
                 let got = &o.fit(k + 2, storage).machines[0].weights;
                 let largest = want.iter().copied().fold(0.0, f64::max);
                 // Frozen weights are below 1e-6 of the largest.
-                assert!(worst(got, &want) <= 1.1e-6 * largest, "{name}: iteration {k}: {got:?} {want:?}");
+                assert!(
+                    worst(got, &want) <= 1.1e-6 * largest,
+                    "{name}: iteration {k}: {got:?} {want:?}"
+                );
             }
             let new = case.matrices("input/Kt");
             let block = stack(&new);
@@ -131,8 +144,14 @@ fn the_certificate_speaks_of_the_weights_returned_and_remnants_are_gone() {
             let m = &model.machines[0];
             let name = format!("{} {max_iter}", o.case.name);
             assert!(m.certificate.dual.is_nan() && m.certificate.gap.is_nan());
-            let f = model.decision_precomputed(Stack { rows: o.n, cols: o.n, terms: o.terms, data: &o.data }).unwrap();
-            let (y, c, tube) = (o.case.vector("input/y"), o.case.number("input/C"), o.case.number("input/eps_tube"));
+            let f = model
+                .decision_precomputed(Stack { rows: o.n, cols: o.n, terms: o.terms, data: &o.data })
+                .unwrap();
+            let (y, c, tube) = (
+                o.case.vector("input/y"),
+                o.case.number("input/C"),
+                o.case.number("input/eps_tube"),
+            );
             let loss = |(y, f): (&f64, &f64)| match o.loss {
                 LossName::Hinge => (1.0 - y * f).max(0.0),
                 LossName::EpsilonInsensitive => ((f - y).abs() - tube).max(0.0),
@@ -149,19 +168,27 @@ fn the_certificate_speaks_of_the_weights_returned_and_remnants_are_gone() {
             let r: Vec<f64> = (0..o.terms).map(norm).collect();
             let penalty = Penalty::parse(&penalty(&o.case), o.case.number("input/eps")).unwrap();
             let value = penalty.value(&r) + c * y.iter().zip(f.data()).map(loss).sum::<f64>();
-            assert!(close(value, m.certificate.primal, 1e-9), "{name}: {value} {}", m.certificate.primal);
+            assert!(
+                close(value, m.certificate.primal, 1e-9),
+                "{name}: {value} {}",
+                m.certificate.primal
+            );
             if max_iter == 3 {
                 assert_eq!(m.certificate.status, Status::MaxIterations, "{name}");
                 continue;
             }
-            // The road to L1 is slow; the others settle. A second look at the weights returned: they reproduce themselves, and none is a
-            // remnant of ε.
-            if o.case.at("input/terms/0/kind") == "mkl" && m.certificate.status == Status::MaxIterations {
+            // The road to L1 is slow; the others settle. A second look at the weights returned:
+            // they reproduce themselves, and none is a remnant of ε.
+            if o.case.at("input/terms/0/kind") == "mkl"
+                && m.certificate.status == Status::MaxIterations
+            {
                 continue;
             }
             assert_eq!(m.certificate.status, Status::Stationary, "{name}");
             let mut next = penalty.weights(&r);
-            next.iter_mut().zip(&m.weights).for_each(|(n, w)| *n = if *w == 0.0 { 0.0 } else { *n });
+            next.iter_mut()
+                .zip(&m.weights)
+                .for_each(|(n, w)| *n = if *w == 0.0 { 0.0 } else { *n });
             assert!(worst(&next, &m.weights) <= 1e-6 * m.weights.iter().sum::<f64>(), "{name}");
             let largest = m.weights.iter().copied().fold(0.0, f64::max);
             let clear = |w: &f64| *w == 0.0 || *w > 1e-5 * largest;
@@ -175,10 +202,21 @@ fn the_value_never_rises_whatever_the_penalty_and_loss() {
     use LossName::{EpsilonInsensitive, Hinge, Logistic, Squared, SquaredHinge};
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
-    let tasks = [(x, y, vec![Hinge, SquaredHinge, Logistic, Squared]), (u, v, vec![EpsilonInsensitive, Squared])];
+    let tasks = [
+        (x, y, vec![Hinge, SquaredHinge, Logistic, Squared]),
+        (u, v, vec![EpsilonInsensitive, Squared]),
+    ];
     for (x, y, losses) in tasks {
         for loss in losses {
-            for text in ["log+gl", "gl", "mf(0.5)+gl", "mf(0.8)", "mkl", "log", "0.5*log + 2*gl + mkl + mf(0.3)"] {
+            for text in [
+                "log+gl",
+                "gl",
+                "mf(0.5)+gl",
+                "mf(0.8)",
+                "mkl",
+                "log",
+                "0.5*log + 2*gl + mkl + mf(0.3)",
+            ] {
                 let mut spec = TrainSpec {
                     method: smkl(text),
                     kernels: KERNELS.into(),
@@ -201,8 +239,15 @@ fn the_value_never_rises_whatever_the_penalty_and_loss() {
                     // What was pruned at the end changes next to nothing, on the scale of the loss.
                     let last = m.trace.last().unwrap().objective;
                     let slack = 1e-4 * 60.0 * spec.c;
-                    assert!(m.certificate.primal <= last + slack, "{name}: {last} {:?}", m.certificate);
-                    assert!(matches!(m.certificate.status, Status::Stationary | Status::MaxIterations), "{name}");
+                    assert!(
+                        m.certificate.primal <= last + slack,
+                        "{name}: {last} {:?}",
+                        m.certificate
+                    );
+                    assert!(
+                        matches!(m.certificate.status, Status::Stationary | Status::MaxIterations),
+                        "{name}"
+                    );
                 }
             }
         }
@@ -215,16 +260,31 @@ fn longer_steps_lead_no_worse_than_plain_ones() {
     for seed in 1..4 {
         let (data, y) = synthetic::toy1(120, seed);
         let fit = |tol: f64| {
-            let (kernels, normalize) = ("rbf(2^-3..2^6), poly(1..3) on each".into(), Normalize::Trace);
+            let (kernels, normalize) =
+                ("rbf(2^-3..2^6), poly(1..3) on each".into(), Normalize::Trace);
             let method = smkl("log+gl");
-            let spec = TrainSpec { method, kernels, normalize, c: 100.0, tol, max_iter: 3000, ..TrainSpec::default() };
+            let spec = TrainSpec {
+                method,
+                kernels,
+                normalize,
+                c: 100.0,
+                tol,
+                max_iter: 3000,
+                ..TrainSpec::default()
+            };
             mercer::train(&data, &y, None, &spec, &mut Silent).unwrap().machines.swap_remove(0)
         };
         let (plain, long) = (fit(9e-6), fit(1e-4));
         for w in long.trace.windows(2) {
-            assert!(w[1].objective <= w[0].objective + 1e-9 * w[0].objective.abs(), "{seed}: {w:?}");
+            assert!(
+                w[1].objective <= w[0].objective + 1e-9 * w[0].objective.abs(),
+                "{seed}: {w:?}"
+            );
         }
-        assert_eq!((plain.certificate.status, long.certificate.status), (Status::Stationary, Status::Stationary));
+        assert_eq!(
+            (plain.certificate.status, long.certificate.status),
+            (Status::Stationary, Status::Stationary)
+        );
         let (want, got) = (plain.certificate.primal, long.certificate.primal);
         // There are several stationary points.
         assert!(
@@ -233,7 +293,12 @@ fn longer_steps_lead_no_worse_than_plain_ones() {
             plain.trace.len(),
             long.trace.len()
         );
-        assert!(2 * long.trace.len() < plain.trace.len(), "{seed}: {} {}", plain.trace.len(), long.trace.len());
+        assert!(
+            2 * long.trace.len() < plain.trace.len(),
+            "{seed}: {} {}",
+            plain.trace.len(),
+            long.trace.len()
+        );
     }
 }
 
@@ -242,11 +307,21 @@ fn the_term_mkl_alone_is_l1() {
     let (x, y) = synthetic::toy1(40, 4);
     let (u, v) = synthetic::sinc(40, 0.1, 4).unwrap();
     for (x, y) in [(x, y), (u, v)] {
-        let base =
-            TrainSpec { kernels: "rbf(1), linear on each".into(), c: 2.0, max_iter: 20_000, ..TrainSpec::default() };
+        let base = TrainSpec {
+            kernels: "rbf(1), linear on each".into(),
+            c: 2.0,
+            max_iter: 20_000,
+            ..TrainSpec::default()
+        };
         let l1 = MethodSpec::Gmkl(Gmkl { v: 1.0, p: 2.0, solver: Solver::Level });
-        let want =
-            mercer::train(&x, &y, None, &TrainSpec { method: l1, tol: 1e-8, ..base.clone() }, &mut Silent).unwrap();
+        let want = mercer::train(
+            &x,
+            &y,
+            None,
+            &TrainSpec { method: l1, tol: 1e-8, ..base.clone() },
+            &mut Silent,
+        )
+        .unwrap();
         let spec = TrainSpec { method: smkl("mkl"), tol: 1e-6, ..base };
         let got = mercer::train(&x, &y, None, &spec, &mut Silent).unwrap();
         let (a, b) = (got.certificate().primal, want.certificate().primal);
@@ -343,7 +418,11 @@ fn classes_share_weights_and_scopes_share_them_too() {
         let weights = &model.machines[0].weights;
         assert!(model.machines.len() == 3 && model.machines.iter().all(|m| m.weights == *weights));
         let trace = &model.machines[0].trace;
-        assert!(trace.windows(2).all(|w| w[1].objective <= w[0].objective + 1e-11 * (1.0 + w[0].objective.abs())));
+        assert!(
+            trace
+                .windows(2)
+                .all(|w| w[1].objective <= w[0].objective + 1e-11 * (1.0 + w[0].objective.abs()))
+        );
         // The two columns that matter are in, with all their kernels, and few others.
         assert!(weights.chunks(4).all(|band| band.iter().all(|w| (*w == 0.0) == (band[0] == 0.0))));
         assert!(weights[0] > 0.0 && weights[4] > 0.0 && active(&model) <= 24, "{weights:?}");
@@ -374,16 +453,28 @@ fn a_factor_on_a_norm_is_a_factor_on_the_kernel() {
             budget,
             ..BuildOptions::default()
         };
-        GramSet::from_stack(Stack { rows: 40, cols: 40, terms: 4, data: &data }, &names, &options).unwrap()
+        GramSet::from_stack(Stack { rows: 40, cols: 40, terms: 4, data: &data }, &names, &options)
+            .unwrap()
     };
     let gl = Penalty::parse("gl", 1e-4).unwrap();
     let with_eta = gl.clone().with_eta(eta.to_vec()).unwrap();
-    let (a, b) = (shared(&build(false), &signs, 20.0, 1, &with_eta), shared(&build(true), &signs, 20.0, 1, &gl));
-    assert!(close(a.certificate.primal, b.certificate.primal, 1e-6), "{:?} {:?}", a.certificate, b.certificate);
+    let (a, b) = (
+        shared(&build(false), &signs, 20.0, 1, &with_eta),
+        shared(&build(true), &signs, 20.0, 1, &gl),
+    );
+    assert!(
+        close(a.certificate.primal, b.certificate.primal, 1e-6),
+        "{:?} {:?}",
+        a.certificate,
+        b.certificate
+    );
     let task_cost = vec![20.0; 40];
     let task = Task { y: &signs, cost: &task_cost, loss: &Hinge, intercept: true };
     let parts = [Part { task, rows: None }];
-    let (s, t) = (collapse_threshold(&build(false), &parts, &with_eta), collapse_threshold(&build(true), &parts, &gl));
+    let (s, t) = (
+        collapse_threshold(&build(false), &parts, &with_eta),
+        collapse_threshold(&build(true), &parts, &gl),
+    );
     assert!(close(s.collapse, t.collapse, 1e-12));
 }
 
@@ -408,11 +499,26 @@ fn below_the_threshold_the_error_names_it_and_above_the_fit_lives() {
             let model = prepared.fit(&spec, &mut Silent).unwrap();
             let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
             let message = model.warnings.join("; ");
-            assert_eq!((active(&model), model.status()), (0, Status::Stationary), "{text}: {message}");
-            assert!(model.decision(&x).unwrap().data().iter().all(|d| *d == model.machines[0].intercept));
+            assert_eq!(
+                (active(&model), model.status()),
+                (0, Status::Stationary),
+                "{text}: {message}"
+            );
+            assert!(
+                model
+                    .decision(&x)
+                    .unwrap()
+                    .data()
+                    .iter()
+                    .all(|d| *d == model.machines[0].intercept)
+            );
             let found = verify(&model, &x, &y, None).unwrap();
             assert!(found.agrees, "{found:?}");
-            for part in [format!("C = {:.4}", spec.c), format!("C* = {:.4}", mark.collapse), "at least".into()] {
+            for part in [
+                format!("C = {:.4}", spec.c),
+                format!("C* = {:.4}", mark.collapse),
+                "at least".into(),
+            ] {
                 assert!(message.contains(&part), "{text}: {message}");
             }
             // The same threshold whatever C it was asked at, and a grid that starts above it.
@@ -425,13 +531,23 @@ fn below_the_threshold_the_error_names_it_and_above_the_fit_lives() {
         }
     }
     // Six kernels that are equally good: log+gl needs q(q − 1) > K, so q > 3.
-    let (y, grams) = hinge_problem(40, 8, "rbf(1|1.0000001|1.0000002|1.0000003|1.0000004|1.0000005)");
+    let (y, grams) =
+        hinge_problem(40, 8, "rbf(1|1.0000001|1.0000002|1.0000003|1.0000004|1.0000005)");
     let cost = vec![1.0; 40];
     let task = Task { y: &y, cost: &cost, loss: &Hinge, intercept: true };
-    let mark = collapse_threshold(&grams, &[Part { task, rows: None }], &Penalty::parse("log+gl", 1e-12).unwrap());
+    let mark = collapse_threshold(
+        &grams,
+        &[Part { task, rows: None }],
+        &Penalty::parse("log+gl", 1e-12).unwrap(),
+    );
     assert!(close(mark.escape, 3.0 * mark.collapse, 1e-4), "{mark:?}");
     assert_eq!(
-        collapse_threshold(&grams, &[Part { task, rows: None }], &Penalty::parse("mkl", 1e-4).unwrap()).escape,
+        collapse_threshold(
+            &grams,
+            &[Part { task, rows: None }],
+            &Penalty::parse("mkl", 1e-4).unwrap()
+        )
+        .escape,
         0.0
     );
 }
@@ -439,16 +555,25 @@ fn below_the_threshold_the_error_names_it_and_above_the_fit_lives() {
 #[test]
 fn a_tube_around_everything_leaves_nothing_to_learn() {
     let (x, y) = synthetic::sinc(30, 0.1, 1).unwrap();
-    let spec =
-        TrainSpec { method: smkl("log+gl"), kernels: "rbf(1|2)".into(), epsilon: Some(50.0), ..TrainSpec::default() };
+    let spec = TrainSpec {
+        method: smkl("log+gl"),
+        kernels: "rbf(1|2)".into(),
+        epsilon: Some(50.0),
+        ..TrainSpec::default()
+    };
     let model = mercer::train(&x, &y, None, &spec, &mut Silent).unwrap();
-    assert!(active(&model) == 0 && model.warnings[0].contains("nothing to learn"), "{:?}", model.warnings);
+    assert!(
+        active(&model) == 0 && model.warnings[0].contains("nothing to learn"),
+        "{:?}",
+        model.warnings
+    );
 }
 
 #[test]
 fn fewer_kernels_than_l1_and_the_answer_does_not_depend_on_the_past() {
     let (x, y) = synthetic::toy1(150, 9);
-    let base = TrainSpec { kernels: "paper".into(), normalize: Normalize::Trace, ..TrainSpec::default() };
+    let base =
+        TrainSpec { kernels: "paper".into(), normalize: Normalize::Trace, ..TrainSpec::default() };
     let spec = |c| TrainSpec { method: smkl("log+gl"), c, ..base.clone() };
     let prepared = Prepared::from_table(&x, &y, None, &base).unwrap();
     let start = prepared.collapse_threshold(&spec(1.0)).unwrap().start();
@@ -457,9 +582,13 @@ fn fewer_kernels_than_l1_and_the_answer_does_not_depend_on_the_past() {
         c: 1000.0,
         ..base.clone()
     };
-    let (few, many) = (prepared.fit(&spec(2.0 * start), &mut Silent).unwrap(), prepared.fit(&l1, &mut Silent).unwrap());
+    let (few, many) = (
+        prepared.fit(&spec(2.0 * start), &mut Silent).unwrap(),
+        prepared.fit(&l1, &mut Silent).unwrap(),
+    );
     assert!(2 * active(&few) < active(&many), "{} {}", active(&few), active(&many));
-    // A path is warm in the multipliers only: the same kernels, and weights as close as the tolerance makes them.
+    // A path is warm in the multipliers only: the same kernels, and weights as close as the
+    // tolerance makes them.
     let path = prepared.path(&[spec(4.0 * start), spec(2.0 * start)], &mut Silent).unwrap();
     let (a, b) = (&path[1].machines[0].weights, &few.machines[0].weights);
     assert!(a.iter().zip(b).all(|(a, b)| (*a == 0.0) == (*b == 0.0)), "{a:?} {b:?}");
@@ -470,11 +599,15 @@ fn fewer_kernels_than_l1_and_the_answer_does_not_depend_on_the_past() {
 fn bad_requests_are_refused_before_any_kernel_is_built() {
     let (x, y) = synthetic::toy1(20, 1);
     let ask = |penalty: &str, eps| {
-        let spec =
-            TrainSpec { method: MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps }), ..TrainSpec::default() };
+        let spec = TrainSpec {
+            method: MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps }),
+            ..TrainSpec::default()
+        };
         Prepared::from_table(&x, &y, None, &spec).err().map(|e| e.to_string())
     };
-    assert!(ask("log+glasso", 1e-4).unwrap().contains("penalty: expected a term (log, gl, mf(p), mkl)"));
+    assert!(
+        ask("log+glasso", 1e-4).unwrap().contains("penalty: expected a term (log, gl, mf(p), mkl)")
+    );
     assert!(ask("log+gl", 0.0).unwrap().contains("`eps`"));
     let other = Prepared::from_table(&x, &y, None, &TrainSpec::default()).unwrap();
     assert!(other.collapse_threshold(&TrainSpec::default()).is_err());
@@ -488,9 +621,12 @@ fn groups_of_features_are_linear_kernels() {
         let groups: Vec<usize> = (0..5 * per_group).map(|j| j / per_group).collect();
         let d = groups.len();
         let x = Matrix::new(n, d, (0..n * d).map(|_| rng.normal()).collect()).unwrap();
-        let y: Vec<f64> = (0..n).map(|i| 3.0 + 2.0 * x[(i, 0)] - x[(i, per_group)] + 0.1 * rng.normal()).collect();
-        let kernels: Vec<String> =
-            (0..5).map(|g| format!("linear on cols({}-{})", g * per_group + 1, (g + 1) * per_group)).collect();
+        let y: Vec<f64> = (0..n)
+            .map(|i| 3.0 + 2.0 * x[(i, 0)] - x[(i, per_group)] + 0.1 * rng.normal())
+            .collect();
+        let kernels: Vec<String> = (0..5)
+            .map(|g| format!("linear on cols({}-{})", g * per_group + 1, (g + 1) * per_group))
+            .collect();
         let data = Dataset::new(x.clone(), vec![]).unwrap();
         for text in ["log+gl", "gl", "mkl", "mf(0.5)+gl", "log"] {
             let spec = TrainSpec {
@@ -505,7 +641,8 @@ fn groups_of_features_are_linear_kernels() {
                 max_iter: 2000,
                 ..TrainSpec::default()
             };
-            let model = mercer::train(&data, &Target::Values(y.clone()), None, &spec, &mut Silent).unwrap();
+            let model =
+                mercer::train(&data, &Target::Values(y.clone()), None, &spec, &mut Silent).unwrap();
             let features = GroupedFeatures { x: &x, y: &y, groups: &groups };
             let penalty = Penalty::parse(text, 1e-4).unwrap();
             let linear = features.fit(&penalty, 3.0, 1e-9, 2000, &mut Silent).unwrap();
@@ -515,20 +652,35 @@ fn groups_of_features_are_linear_kernels() {
                 assert!(close(a.objective, b.objective, 1e-6), "{name}: {a:?} {b:?}");
             }
             for pair in linear.trace.windows(2) {
-                assert!(pair[1].objective <= pair[0].objective + 1e-11 * (1.0 + pair[0].objective.abs()), "{name}");
+                assert!(
+                    pair[1].objective
+                        <= pair[0].objective + 1e-11 * (1.0 + pair[0].objective.abs()),
+                    "{name}"
+                );
             }
             assert!(close(linear.value, machine.certificate.primal, 1e-6), "{name}");
             let largest = machine.weights.iter().copied().fold(0.0, f64::max);
-            assert!(worst(&linear.weights, &machine.weights) <= 1e-6 * largest, "{name}: {:?}", linear.weights);
+            assert!(
+                worst(&linear.weights, &machine.weights) <= 1e-6 * largest,
+                "{name}: {:?}",
+                linear.weights
+            );
             let f = model.decision(&data).unwrap();
-            let own: Vec<f64> = (0..n).map(|i| dot(x.row(i), &linear.coef) + linear.intercept).collect();
+            let own: Vec<f64> =
+                (0..n).map(|i| dot(x.row(i), &linear.coef) + linear.intercept).collect();
             assert!(worst(&own, f.data()) < 1e-6, "{name}: {}", worst(&own, f.data()));
         }
     }
     let x = Matrix::zeros(3, 2);
     let penalty = Penalty::parse("gl", 1e-4).unwrap();
-    for (y, groups) in [(vec![1.0; 3], vec![0]), (vec![1.0; 2], vec![0, 0]), (vec![1.0; 3], vec![0, 2])] {
-        assert!(GroupedFeatures { x: &x, y: &y, groups: &groups }.fit(&penalty, 1.0, 1e-3, 10, &mut Silent).is_err());
+    for (y, groups) in
+        [(vec![1.0; 3], vec![0]), (vec![1.0; 2], vec![0, 0]), (vec![1.0; 3], vec![0, 2])]
+    {
+        assert!(
+            GroupedFeatures { x: &x, y: &y, groups: &groups }
+                .fit(&penalty, 1.0, 1e-3, 10, &mut Silent)
+                .is_err()
+        );
     }
 }
 
@@ -541,7 +693,8 @@ fn groups_collapse_with_the_same_message() {
     let penalty = Penalty::parse("log+gl", 1e-4).unwrap();
     let mut c = 1e-3;
     let mut rounds = 0;
-    // Following the advice leads out, though these features are too large for the estimate to be sharp.
+    // Following the advice leads out, though these features are too large for the estimate to be
+    // sharp.
     while let Err(error) = features.fit(&penalty, c, 1e-3, 1000, &mut Silent) {
         let message = error.to_string();
         assert!(message.contains("C* ="), "{message}");
@@ -575,9 +728,14 @@ fn xi_alpha_bounds_the_leave_one_out_error() {
                 let truth = (0..30).filter(wrong).count() as f64 / 30.0;
                 let bound = xi_alpha(&kernel, &task, &whole, PROVEN_RHO).unwrap();
                 let usual = xi_alpha(&kernel, &task, &whole, 1.0).unwrap();
-                let plain = (0..30).filter(|&i| y[i] * (whole.f[i] + whole.bias) < 0.0).count() as f64 / 30.0;
+                let plain = (0..30).filter(|&i| y[i] * (whole.f[i] + whole.bias) < 0.0).count()
+                    as f64
+                    / 30.0;
                 assert!(truth <= bound, "{kernels} seed {seed} C={c}: {truth} {bound}");
-                assert!(plain <= usual && usual <= bound, "{kernels} seed {seed} C={c}: {plain} {usual} {bound}");
+                assert!(
+                    plain <= usual && usual <= bound,
+                    "{kernels} seed {seed} C={c}: {plain} {usual} {bound}"
+                );
             }
         }
     }

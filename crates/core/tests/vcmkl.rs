@@ -1,4 +1,5 @@
-//! Veto–consensus rules: the independent solver's optima in both forms, gradients, descent, exactness.
+//! Veto–consensus rules: the independent solver's optima in both forms, gradients, descent,
+//! exactness.
 
 use std::ops::ControlFlow;
 
@@ -56,8 +57,18 @@ fn inner_problem_of_the_oracle() {
             let lambda = matrix(&at["lam"]);
             let got = instance.solve(&lambda, None).unwrap();
             let name = &case.name;
-            assert!(close(got.dual, -number("phi"), 1e-6), "{name}: φ {} against {}", -got.dual, number("phi"));
-            assert!(close(got.primal, number("primal"), 1e-6), "{name}: P {} {}", got.primal, number("primal"));
+            assert!(
+                close(got.dual, -number("phi"), 1e-6),
+                "{name}: φ {} against {}",
+                -got.dual,
+                number("phi")
+            );
+            assert!(
+                close(got.primal, number("primal"), 1e-6),
+                "{name}: P {} {}",
+                got.primal,
+                number("primal")
+            );
             assert!(close(got.primal, got.dual, 1e-6), "{name}: P {} −φ {}", got.primal, got.dual);
             if !at["b_rho_unique"].as_bool().unwrap() {
                 continue;
@@ -68,7 +79,8 @@ fn inner_problem_of_the_oracle() {
                     // Where λ = 0 the multiplier of α ≤ 0 is not unique.
                     let gradient = -instance.cost[i] * losses[(k, m)];
                     assert!(
-                        lambda[(k, m)] == 0.0 || (gradient - want[(k, m)]).abs() < 1e-4 * instance.cost[i],
+                        lambda[(k, m)] == 0.0
+                            || (gradient - want[(k, m)]).abs() < 1e-4 * instance.cost[i],
                         "{name}: ∂φ/∂λ[{k},{m}] = {gradient} against {}",
                         want[(k, m)]
                     );
@@ -82,7 +94,10 @@ fn inner_problem_of_the_oracle() {
                     (0..got.alpha.rows()).map(value).sum::<f64>() + got.bias[m]
                 };
                 let least = (0..instance.rules()).map(rule).fold(f64::INFINITY, f64::min);
-                assert!((least - want).abs() < 1e-4 * want.abs().max(0.1), "{name}: g = {least} against {want}");
+                assert!(
+                    (least - want).abs() < 1e-4 * want.abs().max(0.1),
+                    "{name}: g = {least} against {want}"
+                );
             }
         }
     }
@@ -114,13 +129,23 @@ fn exact_is_brute_force_and_descent_is_never_below_it() {
         let (best, _) = run(exact, &instance, EFFORT);
         assert_eq!(best.status, Status::Optimal, "{name}");
         assert!(close(best.objective, want, 2e-6), "{name}: {} against {want}", best.objective);
-        assert!(best.lower <= want + 2e-6 * want.abs() && best.lower >= best.objective - 1e-5 * want.abs());
+        assert!(
+            best.lower <= want + 2e-6 * want.abs()
+                && best.lower >= best.objective - 1e-5 * want.abs()
+        );
         for (solver, solve) in [("ccp", ccp as Solve), ("am", am)] {
             let (found, trace) = run(solve, &instance, EFFORT);
-            assert!(found.objective >= want - 1e-6 * want.abs(), "{name} {solver}: {} below {want}", found.objective);
+            assert!(
+                found.objective >= want - 1e-6 * want.abs(),
+                "{name} {solver}: {} below {want}",
+                found.objective
+            );
             for pair in trace.windows(2) {
                 let rise = pair[1].objective - pair[0].objective;
-                assert!(rise <= 1e-8 * pair[0].objective.abs(), "{name} {solver}: J rose by {rise:e}");
+                assert!(
+                    rise <= 1e-8 * pair[0].objective.abs(),
+                    "{name} {solver}: J rose by {rise:e}"
+                );
             }
             assert_eq!(found.status, Status::Stationary, "{name} {solver}");
         }
@@ -148,7 +173,11 @@ fn gradient_is_a_difference_of_inner_optima() {
             let gradient = instance.cost[instance.negatives[k]] * losses[(k, m)];
             // A kink of P may lie within h.
             let scale = instance.cost[instance.negatives[k]] * inner.rho[m].max(1e-3);
-            assert!((difference - gradient).abs() < 2e-3 * scale, "{}: {difference} and {gradient}", case.name);
+            assert!(
+                (difference - gradient).abs() < 2e-3 * scale,
+                "{}: {difference} and {gradient}",
+                case.name
+            );
         }
     }
 }
@@ -168,17 +197,35 @@ fn parametric_descent_goes_the_way_it_is_told() {
         let (start, _) = go(Objective::Opt1, Effort { max_iter: 1, ..EFFORT });
         let (down, trace) = go(Objective::Opt1, Effort { tol: 1e-5, max_iter: 200, ..EFFORT });
         assert!(down.objective <= start.objective + 1e-9, "{name}: ended above its start");
-        assert!(down.objective >= best - 2e-6 * best.abs().max(1e-4), "{name}: {} below {best}", down.objective);
-        assert!(down.qp_calls <= trace.len() + 2, "{name}: {} programs in {} steps", down.qp_calls, trace.len());
+        assert!(
+            down.objective >= best - 2e-6 * best.abs().max(1e-4),
+            "{name}: {} below {best}",
+            down.objective
+        );
+        assert!(
+            down.qp_calls <= trace.len() + 2,
+            "{name}: {} programs in {} steps",
+            down.qp_calls,
+            trace.len()
+        );
         for pair in trace.windows(2) {
             assert!(pair[1].objective <= pair[0].objective, "{name}: the best value rose");
         }
-        // As printed: φ falls towards the minimum of the convex problem in which negatives pay their worst rule.
+        // As printed: φ falls towards the minimum of the convex problem in which negatives pay
+        // their worst rule.
         let limit = case.number("expect/pddp_phi");
         let (up, _) = go(Objective::AsPrinted, Effort { tol: 1e-7, max_iter: 500, ..EFFORT });
         let spread = (limit + best).abs().max(1e-4);
-        assert!(up.objective >= limit - 1e-5 * spread, "{name}: φ {} below its minimum {limit}", up.objective);
-        assert!(up.objective <= limit + 0.05 * spread, "{name}: φ {} far above its minimum {limit}", up.objective);
+        assert!(
+            up.objective >= limit - 1e-5 * spread,
+            "{name}: φ {} below its minimum {limit}",
+            up.objective
+        );
+        assert!(
+            up.objective <= limit + 0.05 * spread,
+            "{name}: φ {} far above its minimum {limit}",
+            up.objective
+        );
     }
 }
 
@@ -240,22 +287,31 @@ fn working_sets_and_whole_problems_have_the_same_optimum() {
             let gap = (found.inner.primal - found.inner.dual) / found.inner.primal;
             // P over all rows against −φ over the working set: no row outside it is violated.
             assert!(gap.abs() <= 1e-8, "{name} C {c}: gap {gap:e}");
-            assert!(trace.windows(2).all(|t| t[1].objective <= t[0].objective * (1.0 + 1e-9)), "{name} C {c}");
+            assert!(
+                trace.windows(2).all(|t| t[1].objective <= t[0].objective * (1.0 + 1e-9)),
+                "{name} C {c}"
+            );
             let again = instance.solve(&found.lambda, None).unwrap();
-            assert!(close(again.primal, found.inner.primal, 1e-7), "{name} C {c}: {}", again.primal);
+            assert!(
+                close(again.primal, found.inner.primal, 1e-7),
+                "{name} C {c}: {}",
+                again.primal
+            );
         }
     }
 }
 
 #[test]
 fn singular_kernels_at_a_high_price_are_solved_whatever_their_size() {
-    // λ = ½ gives every rule a multiplier for every row: 3,000 of them. The classes overlap, so that most end at their bounds.
+    // λ = ½ gives every rule a multiplier for every row: 3,000 of them. The classes overlap, so
+    // that most end at their bounds.
     let (x, y) = polygon(1500, 3, 7);
     let k = linear(&x);
     let instance = fixed(vec![&k; 2], &y, 1e4);
     let mut half = Matrix::zeros(instance.negatives.len(), 2);
     half.data_mut().fill(0.5);
-    let owner: Vec<usize> = instance.negatives.iter().map(|&i| usize::from(x[(i, 0)] > 0.0)).collect();
+    let owner: Vec<usize> =
+        instance.negatives.iter().map(|&i| usize::from(x[(i, 0)] > 0.0)).collect();
     for lambda in [half, instance.hard(&owner)] {
         let inner = instance.solve(&lambda, None).unwrap();
         let gap = (inner.primal - inner.dual) / inner.primal;
@@ -267,13 +323,21 @@ fn singular_kernels_at_a_high_price_are_solved_whatever_their_size() {
 fn one_rule_is_a_support_vector_machine() {
     let (x, y) = polygon(120, 3, 5);
     let data = mercer::data::Dataset::new(x.clone(), Vec::new()).unwrap();
-    let target = mercer::data::Target::classes(&y.iter().map(|y| format!("{y}")).collect::<Vec<_>>());
-    let spec =
-        |method: MethodSpec| TrainSpec { method, kernels: "rbf(1)".into(), c: 3.0, tol: 1e-9, ..TrainSpec::default() };
+    let target =
+        mercer::data::Target::classes(&y.iter().map(|y| format!("{y}")).collect::<Vec<_>>());
+    let spec = |method: MethodSpec| TrainSpec {
+        method,
+        kernels: "rbf(1)".into(),
+        c: 3.0,
+        tol: 1e-9,
+        ..TrainSpec::default()
+    };
     // γ = ½ makes every price C.
     let one = VcmklSpec { n_rules: RuleCount::Fixed(1), gamma: Some(0.5), ..VcmklSpec::default() };
-    let rules = mercer::train(&data, &target, None, &spec(MethodSpec::Vcmkl(one)), &mut Silent).unwrap();
-    let plain = mercer::train(&data, &target, None, &spec(MethodSpec::Uniform {}), &mut Silent).unwrap();
+    let rules =
+        mercer::train(&data, &target, None, &spec(MethodSpec::Vcmkl(one)), &mut Silent).unwrap();
+    let plain =
+        mercer::train(&data, &target, None, &spec(MethodSpec::Uniform {}), &mut Silent).unwrap();
     assert!(close(rules.certificate().primal, plain.certificate().primal, 1e-7));
     let (f, g) = (rules.decision(&data).unwrap(), plain.decision(&data).unwrap());
     assert!(f.data().iter().zip(g.data()).all(|(a, b)| (a - b).abs() < 1e-3), "decisions differ");
@@ -288,12 +352,18 @@ fn am_and_sgd_reach_what_ccp_reaches_within_reason() {
     let (alternating, trace) = run(am, &instance, EFFORT);
     assert!(trace.windows(2).all(|t| t[1].objective <= t[0].objective * (1.0 + 1e-8)));
     // Alternation over rules may stop where two rules would have to move together.
-    assert!(alternating.objective <= 1.3 * reference.objective, "{} {}", alternating.objective, reference.objective);
+    assert!(
+        alternating.objective <= 1.3 * reference.objective,
+        "{} {}",
+        alternating.objective,
+        reference.objective
+    );
     let (stochastic, _) = run(sgd, &instance, Effort { tol: 1e-4, ..EFFORT });
     let ratio = stochastic.objective / reference.objective;
     // The problem is not convex, so that it may also end lower.
     assert!(ratio < 1.3, "sgd: {ratio}");
-    let refused = Instance::new(vec![&k; 3], &y, vec![0.5 / 120.0; 120], Margin::Nu(vec![0.05; 3])).unwrap();
+    let refused =
+        Instance::new(vec![&k; 3], &y, vec![0.5 / 120.0; 120], Margin::Nu(vec![0.05; 3])).unwrap();
     assert!(sgd(&refused, EFFORT, &mut Recorder::new(&mut Silent)).is_err());
 }
 
@@ -319,7 +389,8 @@ fn exact_beats_or_equals_every_descent_on_a_small_polygon() {
 fn impossible_nu_is_explained() {
     let (x, y) = polygon(40, 3, 2);
     let k = linear(&x);
-    let nu = |nu: f64| Instance::new(vec![&k; 3], &y, vec![0.5 / 40.0; 40], Margin::Nu(vec![nu; 3]));
+    let nu =
+        |nu: f64| Instance::new(vec![&k; 3], &y, vec![0.5 / 40.0; 40], Margin::Nu(vec![nu; 3]));
     assert!(nu(0.05).is_ok());
     for bad in [0.2, 0.4, 1.0] {
         let Err(error) = nu(bad) else { panic!("ν = {bad} was accepted") };
@@ -328,12 +399,18 @@ fn impossible_nu_is_explained() {
 }
 
 fn spec_of(own: VcmklSpec, kernels: &str) -> TrainSpec {
-    TrainSpec { method: MethodSpec::Vcmkl(own), kernels: kernels.into(), c: 10.0, ..TrainSpec::default() }
+    TrainSpec {
+        method: MethodSpec::Vcmkl(own),
+        kernels: kernels.into(),
+        c: 10.0,
+        ..TrainSpec::default()
+    }
 }
 
 fn data_of(sides: usize, n: usize, seed: u64) -> (Dataset, Target) {
     let (x, y) = polygon(n, sides, seed);
-    let names: Vec<String> = y.iter().map(|y| if *y > 0.0 { "in" } else { "out" }.to_string()).collect();
+    let names: Vec<String> =
+        y.iter().map(|y| if *y > 0.0 { "in" } else { "out" }.to_string()).collect();
     (Dataset::new(x, Vec::new()).unwrap(), Target::classes(&names))
 }
 
@@ -350,9 +427,15 @@ fn accuracy(model: &Model, data: &Dataset, target: &Target) -> f64 {
 fn linear_rules_find_the_polygon() {
     for sides in [3, 4] {
         let ((data, target), (new, truth)) = (data_of(sides, 300, 1), data_of(sides, 1000, 2));
-        let own = VcmklSpec { n_rules: RuleCount::Fixed(sides), consensus: Some("in".into()), ..VcmklSpec::default() };
-        let model = mercer::train(&data, &target, None, &spec_of(own, "linear"), &mut Silent).unwrap();
-        let one = TrainSpec { method: MethodSpec::Uniform {}, ..spec_of(VcmklSpec::default(), "linear") };
+        let own = VcmklSpec {
+            n_rules: RuleCount::Fixed(sides),
+            consensus: Some("in".into()),
+            ..VcmklSpec::default()
+        };
+        let model =
+            mercer::train(&data, &target, None, &spec_of(own, "linear"), &mut Silent).unwrap();
+        let one =
+            TrainSpec { method: MethodSpec::Uniform {}, ..spec_of(VcmklSpec::default(), "linear") };
         let plain = mercer::train(&data, &target, None, &one, &mut Silent).unwrap();
         let (ours, single) = (accuracy(&model, &new, &truth), accuracy(&plain, &new, &truth));
         assert!(ours >= 0.9 && single <= 0.62, "{sides} sides: {ours} and {single}");
@@ -367,14 +450,27 @@ fn linear_rules_find_the_polygon() {
         assert!(set.consensus == "in" && set.negate && set.rules.len() == sides);
         assert!((set.rules.iter().map(|r| r.owned).sum::<f64>() - 1.0).abs() < 1e-9);
         for share in set.rules.iter().map(|r| r.negative).chain([set.positive]) {
-            assert!(share.bounded <= share.nu + 1e-6 && share.nu <= share.support + 1e-6, "{share:?}");
+            assert!(
+                share.bounded <= share.nu + 1e-6 && share.nu <= share.support + 1e-6,
+                "{share:?}"
+            );
         }
     }
 }
 
 /// Test accuracy of as many linear rules as sides.
-fn polygon_fit(sides: usize, c: f64, learn: (&Dataset, &Target), test: (&Dataset, &Target), inside: &str) -> f64 {
-    let own = VcmklSpec { n_rules: RuleCount::Fixed(sides), consensus: Some(inside.into()), ..VcmklSpec::default() };
+fn polygon_fit(
+    sides: usize,
+    c: f64,
+    learn: (&Dataset, &Target),
+    test: (&Dataset, &Target),
+    inside: &str,
+) -> f64 {
+    let own = VcmklSpec {
+        n_rules: RuleCount::Fixed(sides),
+        consensus: Some(inside.into()),
+        ..VcmklSpec::default()
+    };
     let spec = TrainSpec { c, ..spec_of(own, "linear") };
     let model = mercer::train(learn.0, learn.1, None, &spec, &mut Silent).unwrap();
     accuracy(&model, test.0, test.1)
@@ -384,7 +480,8 @@ fn polygon_fit(sides: usize, c: f64, learn: (&Dataset, &Target), test: (&Dataset
 fn starts_are_good_enough_for_every_polygon() {
     for sides in [3, 4] {
         for seed in 0..12 {
-            let ((data, target), (new, truth)) = (data_of(sides, 300, seed), data_of(sides, 1000, 100 + seed));
+            let ((data, target), (new, truth)) =
+                (data_of(sides, 300, seed), data_of(sides, 1000, 100 + seed));
             let ours = polygon_fit(sides, 10.0, (&data, &target), (&new, &truth), "in");
             assert!(ours >= 0.9, "{sides} sides, seed {seed}: {ours}");
         }
@@ -393,15 +490,20 @@ fn starts_are_good_enough_for_every_polygon() {
 
 #[test]
 fn starts_are_good_enough_where_negatives_are_densest_beyond_the_corners() {
-    // The sets of `mercer reproduce vcmkl`: k-means puts a cluster on each corner, and rules that start there cut the corners off (triangles:
-    // accuracy 0.79 to 0.83, J up to six times what the sides reach, at one C or another for sets 3 to 5).
+    // The sets of `mercer reproduce vcmkl`: k-means puts a cluster on each corner, and rules that
+    // start there cut the corners off (triangles: accuracy 0.79 to 0.83, J up to six times what the
+    // sides reach, at one C or another for sets 3 to 5).
     for sides in [3, 4] {
         for seed in 1..=5 {
             let (data, target, _) = synthetic::polygon(2300, sides, 0.0, seed).unwrap();
             let splitting = Splitting::Random { train: 0.130_435, repeats: 1 };
             let (train, test) = splitting.splits(&target, None, seed).unwrap().remove(0);
-            let (learn, goal, new, truth) =
-                (data.select(&train), target.select(&train), data.select(&test), target.select(&test));
+            let (learn, goal, new, truth) = (
+                data.select(&train),
+                target.select(&train),
+                data.select(&test),
+                target.select(&test),
+            );
             for c in [1.0, 10.0, 100.0] {
                 let ours = polygon_fit(sides, c, (&learn, &goal), (&new, &truth), "1");
                 assert!(ours >= 0.92, "{sides} sides, set {seed}, C {c}: {ours}");
@@ -415,21 +517,29 @@ fn descent_ends_as_low_as_from_the_true_sides() {
     for seed in 1..=5 {
         let (data, target, side) = synthetic::polygon(300, 3, 0.0, seed).unwrap();
         let k = linear(data.features());
-        let y: Vec<f64> = labels(&target).iter().map(|&l| if l == 1 { 1.0 } else { -1.0 }).collect();
+        let y: Vec<f64> =
+            labels(&target).iter().map(|&l| if l == 1 { 1.0 } else { -1.0 }).collect();
         let instance = fixed(vec![&k; 3], &y, 10.0);
         let owner: Vec<usize> = instance.negatives.iter().filter_map(|&i| side[i]).collect();
         let mut silent = Silent;
-        let truth = descend(&instance, owner, EFFORT, None, &mut Recorder::new(&mut silent)).unwrap();
+        let truth =
+            descend(&instance, owner, EFFORT, None, &mut Recorder::new(&mut silent)).unwrap();
         let (found, _) = run(ccp, &instance, Effort { starts: 3, ..EFFORT });
         // Local minima differ by a few negatives between two sides; a missed side costs a multiple.
-        assert!(found.objective <= 1.1 * truth.objective, "set {seed}: {} {}", found.objective, truth.objective);
+        assert!(
+            found.objective <= 1.1 * truth.objective,
+            "set {seed}: {} {}",
+            found.objective,
+            truth.objective
+        );
     }
 }
 
 #[test]
 fn proposition_2_holds_for_nu() {
     let (data, target) = data_of(4, 200, 3);
-    let own = VcmklSpec { n_rules: RuleCount::Fixed(4), nu: Some(Nu::All(0.05)), ..VcmklSpec::default() };
+    let own =
+        VcmklSpec { n_rules: RuleCount::Fixed(4), nu: Some(Nu::All(0.05)), ..VcmklSpec::default() };
     let model = mercer::train(&data, &target, None, &spec_of(own, "linear"), &mut Silent).unwrap();
     let set = &model.rules.as_ref().unwrap().machines[0];
     for (share, nu) in set.rules.iter().map(|r| (r.negative, 0.05)).chain([(set.positive, 0.2)]) {
@@ -457,14 +567,25 @@ fn files_keep_rules_and_threads_do_not_matter() {
     // Weights are learned, inside their ball.
     for machine in &model.machines {
         let norm: f64 = machine.weights.iter().map(|w| w * w).sum();
-        assert!(norm <= 1.0 + 1e-9 && machine.weights.iter().all(|w| *w >= 0.0), "{:?}", machine.weights);
+        assert!(
+            norm <= 1.0 + 1e-9 && machine.weights.iter().all(|w| *w >= 0.0),
+            "{:?}",
+            machine.weights
+        );
     }
-    let equal =
-        spec_of(VcmklSpec { n_rules: RuleCount::Fixed(2), ..VcmklSpec::default() }, "rbf(0.5|1), linear on all");
+    let equal = spec_of(
+        VcmklSpec { n_rules: RuleCount::Fixed(2), ..VcmklSpec::default() },
+        "rbf(0.5|1), linear on all",
+    );
     let plain = mercer::train(&data, &target, None, &equal, &mut Silent).unwrap();
     assert!(plain.machines.iter().all(|m| m.weights == [1.0 / 3.0; 3]));
-    let own_kernels =
-        mercer::train(&data, &target, None, &spec_of(VcmklSpec::default(), "rbf(0.5|1), linear on all"), &mut Silent);
+    let own_kernels = mercer::train(
+        &data,
+        &target,
+        None,
+        &spec_of(VcmklSpec::default(), "rbf(0.5|1), linear on all"),
+        &mut Silent,
+    );
     assert_eq!(own_kernels.unwrap().machines[1].weights, [0.0, 1.0, 0.0]);
 }
 
@@ -494,8 +615,11 @@ impl Observer for Objectives {
 #[test]
 fn several_classes_costs_and_automatic_rules() {
     let (data, target) = data_of(4, 100, 7);
-    let auto =
-        VcmklSpec { n_rules: RuleCount::Chosen(Auto::Auto), consensus: Some("in".into()), ..VcmklSpec::default() };
+    let auto = VcmklSpec {
+        n_rules: RuleCount::Chosen(Auto::Auto),
+        consensus: Some("in".into()),
+        ..VcmklSpec::default()
+    };
     let model = mercer::train(&data, &target, None, &spec_of(auto, "linear"), &mut Silent).unwrap();
     assert!((3..=10).contains(&model.rules.as_ref().unwrap().machines[0].rules.len()));
     // A dearer false positive makes for fewer of them.
@@ -554,20 +678,24 @@ fn nonsense_is_refused_by_name() {
         ("n_init", VcmklSpec { n_init: 0, ..base.clone() }),
     ];
     for (name, own) in bad {
-        let error = mercer::train(&data, &target, None, &spec_of(own, "linear"), &mut Silent).unwrap_err().to_string();
+        let error = mercer::train(&data, &target, None, &spec_of(own, "linear"), &mut Silent)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(&format!("`{name}`")) || error.starts_with(name), "{name}: {error}");
     }
     let loss = TrainSpec { loss: Some(LossName::Logistic), ..spec_of(base, "linear") };
     assert!(mercer::train(&data, &target, None, &loss, &mut Silent).is_err());
 }
 
-/// Above the price at which no row is left with a loss nothing changes, and the first steps of the program lead away from its solution.
+/// Above the price at which no row is left with a loss nothing changes, and the first steps of the
+/// program lead away from its solution.
 #[test]
 fn programs_are_solved_at_any_price() {
     for (sides, seed) in [3, 4].into_iter().flat_map(|s| (1..=5).map(move |seed| (s, seed))) {
         let (data, target, side) = synthetic::polygon(300, sides, 0.0, seed).unwrap();
         let k = linear(data.features());
-        let y: Vec<f64> = labels(&target).iter().map(|&l| if l == 1 { 1.0 } else { -1.0 }).collect();
+        let y: Vec<f64> =
+            labels(&target).iter().map(|&l| if l == 1 { 1.0 } else { -1.0 }).collect();
         for c in [1e3, 1e5, 1e7] {
             let instance = fixed(vec![&k; sides], &y, c);
             let owner: Vec<usize> = instance.negatives.iter().filter_map(|&i| side[i]).collect();

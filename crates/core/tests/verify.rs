@@ -8,7 +8,8 @@ use mercer::{
     model::Prediction,
     request::Scheme,
     request::{
-        ClassWeight, Gmkl, GroupBy, LossName, MethodSpec, Nu, RuleCount, RuleSolver, Smkl, Solver, Storage, VcmklSpec,
+        ClassWeight, Gmkl, GroupBy, LossName, MethodSpec, Nu, RuleCount, RuleSolver, Smkl, Solver,
+        Storage, VcmklSpec,
     },
     trace::{Silent, Status},
     train::{Verification, prove, verify},
@@ -35,31 +36,48 @@ fn holds(data: &Dataset, target: &Target, spec: &TrainSpec) -> Verification {
     found
 }
 
-/// A new run from the stored solution proves a gap that is at most the sum of both runs'; one vector proves no more.
+/// A new run from the stored solution proves a gap that is at most the sum of both runs'; one
+/// vector proves no more.
 fn proves(data: &Dataset, target: &Target, spec: &TrainSpec) {
     let model = fit(data, target, None, spec);
     let found = prove(&model, data, target, None, &mut Silent).unwrap();
     let (alone, proven) = (found.recomputed, found.proven.unwrap());
-    assert!(found.agrees && proven.gap <= 2.0 * spec.tol && proven.gap <= alone.gap, "{spec:?}: {found:?}");
+    assert!(
+        found.agrees && proven.gap <= 2.0 * spec.tol && proven.gap <= alone.gap,
+        "{spec:?}: {found:?}"
+    );
     // Up to rounding: one linear solve may leave the bounds equal to the last digits.
-    assert!(alone.dual <= alone.primal * (1.0 + 1e-12) && proven.dual >= alone.dual, "{spec:?}: {found:?}");
+    assert!(
+        alone.dual <= alone.primal * (1.0 + 1e-12) && proven.dual >= alone.dual,
+        "{spec:?}: {found:?}"
+    );
 }
 
 fn three_classes(n: usize) -> (Dataset, Target) {
     let mut rng = Rng::new(4);
     let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
-    let x = labels.iter().flat_map(|&l| [l as f64 + rng.normal(), (l * l) as f64 - rng.normal()]).collect();
+    let x = labels
+        .iter()
+        .flat_map(|&l| [l as f64 + rng.normal(), (l * l) as f64 - rng.normal()])
+        .collect();
     let names = ["a", "b", "c"].map(String::from).to_vec();
-    (Dataset::new(Matrix::new(n, 2, x).unwrap(), vec![]).unwrap(), Target::Classes { names, labels })
+    (
+        Dataset::new(Matrix::new(n, 2, x).unwrap(), vec![]).unwrap(),
+        Target::Classes { names, labels },
+    )
 }
 
 #[test]
 fn every_convex_certificate_holds_and_can_be_proved_again() {
     let (x, y) = synthetic::toy1(60, 3);
     let (u, v) = synthetic::sinc(60, 0.1, 3).unwrap();
-    for method in ["uniform", "gmkl", "l1", "l2", "single"].map(|name| MethodSpec::named(name).unwrap()) {
+    for method in
+        ["uniform", "gmkl", "l1", "l2", "single"].map(|name| MethodSpec::named(name).unwrap())
+    {
         for storage in [Storage::Dense, Storage::DenseF32, Storage::LowRank, Storage::Auto] {
-            for loss in [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared] {
+            for loss in
+                [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared]
+            {
                 let spec = TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) };
                 proves(&x, &y, &spec);
             }
@@ -67,7 +85,9 @@ fn every_convex_certificate_holds_and_can_be_proved_again() {
                 proves(&u, &v, &TrainSpec { loss: Some(loss), storage, ..spec(method.clone()) });
             }
         }
-        for normalize in [Normalize::Trace, Normalize::Spherical, Normalize::Center, Normalize::None] {
+        for normalize in
+            [Normalize::Trace, Normalize::Spherical, Normalize::Center, Normalize::None]
+        {
             let c = if normalize == Normalize::Trace { 500.0 } else { 5.0 };
             holds(&x, &y, &TrainSpec { normalize, c, standardize: false, ..spec(method.clone()) });
         }
@@ -78,7 +98,9 @@ fn every_convex_certificate_holds_and_can_be_proved_again() {
 fn several_machines_and_weighted_rows_hold() {
     let (x, y) = three_classes(60);
     for multi_class in [Scheme::OneVsRest, Scheme::OneVsOne] {
-        for (shared_weights, fit_intercept) in [(false, true), (true, true), (false, false), (true, false)] {
+        for (shared_weights, fit_intercept) in
+            [(false, true), (true, true), (false, false), (true, false)]
+        {
             proves(&x, &y, &TrainSpec { multi_class, shared_weights, fit_intercept, ..gmkl() });
         }
     }
@@ -90,12 +112,18 @@ fn several_machines_and_weighted_rows_hold() {
             proves(
                 &x,
                 &y,
-                &TrainSpec { kernels: kernels.clone(), group_by, penalties: penalties.clone(), ..spec(method.clone()) },
+                &TrainSpec {
+                    kernels: kernels.clone(),
+                    group_by,
+                    penalties: penalties.clone(),
+                    ..spec(method.clone())
+                },
             );
         }
     }
     let weight: Vec<f64> = (0..60).map(|i| [0.0, 1.0, 2.5, 1.0][i % 4]).collect();
-    let model = fit(&x, &y, Some(&weight), &TrainSpec { class_weight: ClassWeight::Balanced, ..gmkl() });
+    let model =
+        fit(&x, &y, Some(&weight), &TrainSpec { class_weight: ClassWeight::Balanced, ..gmkl() });
     assert!(verify(&model, &x, &y, Some(&weight)).unwrap().agrees);
     let message = verify(&model, &x, &y, None).unwrap_err().to_string();
     assert!(message.contains("60 rows, and the fit had 45"), "{message}");
@@ -108,9 +136,13 @@ fn stationary_points_are_at_rest() {
     let (x, y) = synthetic::toy1(80, 3);
     let (u, v) = three_classes(90);
     for penalty in ["log+gl", "gl", "mf(0.5)", "mkl", "log"] {
-        let smkl = |c: f64| TrainSpec { c, ..spec(MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps: 1e-4 })) };
+        let smkl = |c: f64| TrainSpec {
+            c,
+            ..spec(MethodSpec::Smkl(Smkl { penalty: penalty.into(), eps: 1e-4 }))
+        };
         for loss in [LossName::Hinge, LossName::Logistic, LossName::Squared] {
-            let found = holds(&x, &y, &TrainSpec { loss: Some(loss), max_iter: 5000, ..smkl(20.0) });
+            let found =
+                holds(&x, &y, &TrainSpec { loss: Some(loss), max_iter: 5000, ..smkl(20.0) });
             assert!(found.recomputed.gap.is_nan() && found.recomputed.dual.is_nan(), "{found:?}");
             assert!(found.change.unwrap() <= 1e-3, "{penalty} {loss:?}: {found:?}");
         }
@@ -118,7 +150,8 @@ fn stationary_points_are_at_rest() {
             holds(&u, &v, &TrainSpec { shared_weights, max_iter: 5000, ..smkl(20.0) });
         }
     }
-    let model = fit(&x, &y, None, &TrainSpec { c: 20.0, ..spec(MethodSpec::named("smkl").unwrap()) });
+    let model =
+        fit(&x, &y, None, &TrainSpec { c: 20.0, ..spec(MethodSpec::named("smkl").unwrap()) });
     let mut altered = model.clone();
     altered.machines[0].weights.iter_mut().for_each(|w| *w *= 1.1);
     let found = verify(&altered, &x, &y, None).unwrap();
@@ -131,7 +164,10 @@ fn localized_certificates_hold() {
     let (u, v) = synthetic::sinc(50, 0.1, 3).unwrap();
     let (r, s) = three_classes(60);
     let kernels = "rbf(0.5|2), linear on all; rbf(1) on each".to_string();
-    let of = |name: &str| TrainSpec { kernels: kernels.clone(), ..spec(MethodSpec::named(name).unwrap()) };
+    let of = |name: &str| TrainSpec {
+        kernels: kernels.clone(),
+        ..spec(MethodSpec::named(name).unwrap())
+    };
     for name in ["clmkl", "hlmkl"] {
         proves(&x, &y, &of(name));
         proves(&u, &v, &of(name));
@@ -156,7 +192,10 @@ fn localized_certificates_hold() {
         };
         assert!(told(&|m| m.machines[0].certificate.primal *= 0.999).contains("is stated"));
         assert!(told(&|m| m.machines[0].intercept += 0.1).contains("objective"));
-        assert!(told(&|m| m.machines[0].dual_coef.iter_mut().for_each(|a| *a *= 0.9)).contains("prove no more"));
+        assert!(
+            told(&|m| m.machines[0].dual_coef.iter_mut().for_each(|a| *a *= 0.9))
+                .contains("prove no more")
+        );
         assert!(told(&|m| m.machines[0].weights[0] += 0.1).contains("the gate gives"));
     }
     // A smooth objective is at rest where it says so.
@@ -176,8 +215,12 @@ fn rules_hold() {
             if solver == RuleSolver::Sgd && nu.is_some() {
                 continue;
             }
-            let own = VcmklSpec { n_rules: RuleCount::Fixed(2), solver, nu, ..VcmklSpec::default() };
-            let spec = TrainSpec { kernels: "rbf(1), linear on all".into(), ..spec(MethodSpec::Vcmkl(own)) };
+            let own =
+                VcmklSpec { n_rules: RuleCount::Fixed(2), solver, nu, ..VcmklSpec::default() };
+            let spec = TrainSpec {
+                kernels: "rbf(1), linear on all".into(),
+                ..spec(MethodSpec::Vcmkl(own))
+            };
             let found = holds(&x, &y, &spec);
             assert!(found.change.is_none_or(|gain| gain <= 1e-6), "{found:?}");
             if solver == RuleSolver::Ccp {
@@ -192,10 +235,17 @@ fn rules_hold() {
         verify(&altered, &x, &y, None).unwrap().findings.join("; ")
     };
     assert_eq!(told(&|_| ()), "");
-    assert!(told(&|m| m.rules.as_mut().unwrap().machines[0].certificate.primal *= 0.999).contains("is stated"));
-    assert!(told(&|m| m.machines.iter_mut().for_each(|rule| rule.intercept -= 0.5)).contains("objective"));
-    let first =
-        |m: &mut Model| m.machines.iter_mut().flat_map(|rule| &mut rule.dual_coef).take(1).for_each(|a| *a *= 2.0);
+    assert!(
+        told(&|m| m.rules.as_mut().unwrap().machines[0].certificate.primal *= 0.999)
+            .contains("is stated")
+    );
+    assert!(
+        told(&|m| m.machines.iter_mut().for_each(|rule| rule.intercept -= 0.5))
+            .contains("objective")
+    );
+    let first = |m: &mut Model| {
+        m.machines.iter_mut().flat_map(|rule| &mut rule.dual_coef).take(1).for_each(|a| *a *= 2.0)
+    };
     assert!(told(&first).contains("multipliers"));
 }
 
@@ -213,7 +263,10 @@ fn other_rows_are_refused_and_named() {
     };
     let changed = with_value(&x, 7, 2, x.features()[(7, 2)] + 0.25);
     let message = refused(&gmkl(), &changed, &y);
-    assert!(message.contains("not the rows the model was fitted on: column `x3` has mean"), "{message}");
+    assert!(
+        message.contains("not the rows the model was fitted on: column `x3` has mean"),
+        "{message}"
+    );
     // Without standardisation the model's own rows tell.
     let plain = TrainSpec { standardize: false, kernels: "rbf(2) on all".into(), ..gmkl() };
     let support = fit(&x, &y, None, &plain).predictor.row_ids()[0];
@@ -223,9 +276,13 @@ fn other_rows_are_refused_and_named() {
     let message = refused(&gmkl(), &x.select(&order), &y.select(&order));
     assert!(message.contains("differs in column"), "{message}");
     let fewer: Vec<usize> = (0..49).collect();
-    assert!(refused(&gmkl(), &x.select(&fewer), &y.select(&fewer)).contains("49 rows, and the fit had 50"));
+    assert!(
+        refused(&gmkl(), &x.select(&fewer), &y.select(&fewer))
+            .contains("49 rows, and the fit had 50")
+    );
     let Target::Classes { labels, .. } = &y else { panic!("toy1 has classes") };
-    let renamed = Target::Classes { names: vec!["no".into(), "yes".into()], labels: labels.clone() };
+    let renamed =
+        Target::Classes { names: vec!["no".into(), "yes".into()], labels: labels.clone() };
     assert!(refused(&gmkl(), &x, &renamed).contains("classes no, yes"));
     assert!(refused(&gmkl(), &x, &Target::Values(vec![0.0; 50])).contains("numbers on the other"));
 }
@@ -239,7 +296,10 @@ fn a_certificate_that_does_not_hold_is_found_out() {
     labels[row] = 1 - labels[row];
     let found = verify(&model, &x, &Target::Classes { names, labels }, None).unwrap();
     assert!(!found.agrees && found.findings.iter().any(|f| f.contains("objective")), "{found:?}");
-    assert!(found.findings.iter().any(|f| f.contains(&format!("multiplier of row {}", row + 1))), "{found:?}");
+    assert!(
+        found.findings.iter().any(|f| f.contains(&format!("multiplier of row {}", row + 1))),
+        "{found:?}"
+    );
     let told = |alter: &dyn Fn(&mut Model)| {
         let mut altered = model.clone();
         alter(&mut altered);
@@ -247,7 +307,10 @@ fn a_certificate_that_does_not_hold_is_found_out() {
         assert!(!found.agrees);
         found.findings.join("; ")
     };
-    assert!(told(&|m| m.machines[0].weights.iter_mut().for_each(|w| *w *= 1.1)).contains("of their constraint"));
+    assert!(
+        told(&|m| m.machines[0].weights.iter_mut().for_each(|w| *w *= 1.1))
+            .contains("of their constraint")
+    );
     assert!(told(&|m| m.machines[0].weights[0] = -1.0).contains("weight of kernel 1 is -1"));
     assert!(told(&|m| m.machines[0].dual_coef[0] *= 0.5).contains("add up to"));
     assert!(told(&|m| m.machines[0].intercept += 0.1).contains("decision functions"));
@@ -263,7 +326,10 @@ fn what_changes_predictions_or_contradicts_itself_is_found() {
         let mut changed = model.clone();
         change(&mut changed);
         let found = verify(&changed, &x, &y, None).unwrap();
-        assert!(!found.agrees && found.findings.iter().any(|f| f.contains(word)), "{word}: {found:?}");
+        assert!(
+            !found.agrees && found.findings.iter().any(|f| f.contains(word)),
+            "{word}: {found:?}"
+        );
     };
     finds(
         &|m| {
@@ -298,8 +364,12 @@ fn models_with_numbers_that_are_none_are_refused() {
     let model = fit(&x, &y, None, &gmkl());
     for tensor in ["rows", "weights.0", "dual_coef.0", "term_coef.0"] {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let told = Model::from_bytes(&with_number(&model, tensor, value)).unwrap_err().to_string();
-            assert!(told.contains(&format!("`{tensor}`")) && told.contains(&value.to_string()), "{told}");
+            let told =
+                Model::from_bytes(&with_number(&model, tensor, value)).unwrap_err().to_string();
+            assert!(
+                told.contains(&format!("`{tensor}`")) && told.contains(&value.to_string()),
+                "{told}"
+            );
         }
         Model::from_bytes(&with_number(&model, tensor, 0.5)).unwrap();
     }

@@ -1,4 +1,5 @@
-//! Zeros are zeros: whichever solver fits them, weights over a set that selects kernels are exactly zero or matter.
+//! Zeros are zeros: whichever solver fits them, weights over a set that selects kernels are exactly
+//! zero or matter.
 
 use mercer::{
     Model, TrainSpec,
@@ -41,19 +42,28 @@ fn two_solvers_name_the_same_kernels() {
     type Draw = fn(usize, u64) -> (Dataset, Target);
     let draws: [(&str, Draw); 2] = [("toy 1", synthetic::toy1), ("toy 2", synthetic::toy2)];
     for (name, draw) in draws {
-        for (seed, normalize, price) in
-            [(0, Normalize::Trace, 1.0), (1, Normalize::Multiplicative, 1.0), (2, Normalize::Multiplicative, 100.0)]
-        {
+        for (seed, normalize, price) in [
+            (0, Normalize::Trace, 1.0),
+            (1, Normalize::Multiplicative, 1.0),
+            (2, Normalize::Multiplicative, 100.0),
+        ] {
             let (x, y) = draw(100, seed);
             let c = if normalize == Normalize::Trace { price * x.len() as f64 } else { price };
             for (v, tol) in [(0.3, 1e-3), (0.5, 1e-5), (1.0, 1e-3), (1.0, 1e-5)] {
                 let spec = |solver| {
                     let kernels = "paper".into();
-                    TrainSpec { kernels, normalize, c, tol, method: gmkl(v, solver), ..TrainSpec::default() }
+                    TrainSpec {
+                        kernels,
+                        normalize,
+                        c,
+                        tol,
+                        method: gmkl(v, solver),
+                        ..TrainSpec::default()
+                    }
                 };
                 let prepared = Prepared::from_table(&x, &y, None, &spec(Solver::Auto)).unwrap();
-                let [auto, level] =
-                    [Solver::Auto, Solver::Level].map(|solver| prepared.fit(&spec(solver), &mut Silent).unwrap());
+                let [auto, level] = [Solver::Auto, Solver::Level]
+                    .map(|solver| prepared.fit(&spec(solver), &mut Silent).unwrap());
                 let told = format!("{name}, seed {seed}, {normalize:?}, C {c}, v {v}, tol {tol}");
                 assert!(certified(&auto, tol) && certified(&level, tol), "{told}");
                 assert_eq!((dust(&auto), dust(&level)), (0, 0), "{told}");
@@ -71,9 +81,21 @@ fn every_road_ends_without_dust() {
     let (x, y) = synthetic::toy1(60, 5);
     let (u, z) = synthetic::sinc(60, 0.1, 5).unwrap();
     // More kernels than rows, and fewer.
-    for bank in ["rbf(0.25|0.5|1|2|4), poly(1..3) on all, each", "rbf(0.5|1|2), linear on all; rbf(1) on each"] {
+    for bank in [
+        "rbf(0.25|0.5|1|2|4), poly(1..3) on all, each",
+        "rbf(0.5|1|2), linear on all; rbf(1) on each",
+    ] {
         for (data, target, losses) in [
-            (&x, &y, vec![LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared]),
+            (
+                &x,
+                &y,
+                vec![
+                    LossName::Hinge,
+                    LossName::SquaredHinge,
+                    LossName::Logistic,
+                    LossName::Squared,
+                ],
+            ),
             (&u, &z, vec![LossName::EpsilonInsensitive, LossName::Squared]),
         ] {
             for loss in losses {
@@ -115,7 +137,8 @@ fn kernels_that_the_logarithm_meant_to_remove_are_removed() {
         let weights = &model.machines[0].weights;
         let largest = weights.iter().copied().fold(0.0, f64::max);
         // A kernel at rest with ‖w‖² < ε has a weight of about ε.
-        let remnants = weights.iter().filter(|w| **w > 0.0 && **w < 2e-4 && **w < 1e-3 * largest).count();
+        let remnants =
+            weights.iter().filter(|w| **w > 0.0 && **w < 2e-4 && **w < 1e-3 * largest).count();
         assert_eq!(remnants, 0, "C {c}: {} of {} selected", selected(&model), weights.len());
         remained += selected(&model);
     }

@@ -19,7 +19,9 @@ use mercer::{
     prepare::Source,
     report::{self, ReportData},
     request::MethodSpec,
-    select::{Ahead, Comparison, Contender, Grid, Journal, Protocol, Splitting, Study, Watch, contenders},
+    select::{
+        Ahead, Comparison, Contender, Grid, Journal, Protocol, Splitting, Study, Watch, contenders,
+    },
 };
 use pyo3::{
     exceptions::{PyTimeoutError, PyValueError},
@@ -105,7 +107,8 @@ fn work(
     request: &Request,
     watch: &Relay,
 ) -> mercer::Result<Option<Comparison>> {
-    let metric = request.metric.as_deref().map_or_else(|| Ok(Metric::default_for(target)), Metric::named)?;
+    let metric =
+        request.metric.as_deref().map_or_else(|| Ok(Metric::default_for(target)), Metric::named)?;
     let protocol = Protocol {
         splitting: request.splitting,
         seed: request.seed,
@@ -138,15 +141,21 @@ fn listen(
     callback: Option<Py<PyAny>>,
     max_time: Option<f64>,
 ) -> PyResult<String> {
-    let request: Request =
-        serde_json::from_str(request).map_err(|e| PyValueError::new_err(format!("the request cannot be read: {e}")))?;
+    let request: Request = serde_json::from_str(request)
+        .map_err(|e| PyValueError::new_err(format!("the request cannot be read: {e}")))?;
     let (events, mut inbox) = mpsc::channel();
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
     let limit = max_time.and_then(|s| Duration::try_from_secs_f64(s).ok());
     let deadline = limit.and_then(|l| Instant::now().checked_add(l));
-    let relay = Relay { events: std::sync::Mutex::new(events.clone()), stop: Arc::clone(&stop.0), deadline };
+    let relay = Relay {
+        events: std::sync::Mutex::new(events.clone()),
+        stop: Arc::clone(&stop.0),
+        deadline,
+    };
     let worker = thread::Builder::new().name("mercer-compare".into()).spawn(move || {
-        let found = threads::install(n_threads, move || work(&held, &target, weight.as_deref(), &request, &relay));
+        let found = threads::install(n_threads, move || {
+            work(&held, &target, weight.as_deref(), &request, &relay)
+        });
         let _ = events.send(Event::End(Box::new(found)));
     })?;
     loop {
@@ -173,15 +182,20 @@ fn listen(
             // The worker ended without a word: it panicked, and the panic goes on here.
             Err(RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
-                Ok(()) => return Err(to_py(mercer::Error::numerical("the comparison", "it ended without a result"))),
+                Ok(()) => {
+                    return Err(to_py(mercer::Error::numerical(
+                        "the comparison",
+                        "it ended without a result",
+                    )));
+                }
             },
         }
         py.check_signals()?;
     }
 }
 
-/// Compares methods on rows of features, or on ready-made kernels of shape (n, n, M); `callback(name, seconds)` is called after every run, and
-/// first with ("", runs ahead).
+/// Compares methods on rows of features, or on ready-made kernels of shape (n, n, M);
+/// `callback(name, seconds)` is called after every run, and first with ("", runs ahead).
 #[pyfunction]
 #[pyo3(signature = (rows, answers, *, request, sample_weight=None, n_threads=None, callback=None, max_time=None))]
 pub fn compare(
@@ -211,8 +225,8 @@ pub fn comparison_page(
     command: String,
     data: Vec<(String, String)>,
 ) -> PyResult<String> {
-    let comparison: Comparison =
-        serde_json::from_str(comparison).map_err(|e| PyValueError::new_err(format!("this is no comparison: {e}")))?;
+    let comparison: Comparison = serde_json::from_str(comparison)
+        .map_err(|e| PyValueError::new_err(format!("this is no comparison: {e}")))?;
     Ok(report::html(&ReportData {
         title,
         command,

@@ -9,25 +9,30 @@ use mercer::{
     linalg::Matrix,
 };
 use numpy::{
-    Element, Ix1, Ix2, Ix3, PyArray2, PyArrayMethods, PyReadonlyArray, PyUntypedArrayMethods, ndarray::Dimension,
+    Element, Ix1, Ix2, Ix3, PyArray2, PyArrayMethods, PyReadonlyArray, PyUntypedArrayMethods,
+    ndarray::Dimension,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::error::to_py;
 
-/// An array in C order, aligned, of the machine's own numbers: the one that was given where it is all that, else a copy.
+/// An array in C order, aligned, of the machine's own numbers: the one that was given where it is
+/// all that, else a copy.
 pub struct Plain<'py, T: Element, D: Dimension>(PyReadonlyArray<'py, T, D>);
 
 pub type Plain1<'py, T> = Plain<'py, T, Ix1>;
 pub type Plain2<'py> = Plain<'py, f64, Ix2>;
 pub type Plain3<'py> = Plain<'py, f64, Ix3>;
 
-impl<'a, 'py, T: Element + 'static, D: Dimension + 'static> FromPyObject<'a, 'py> for Plain<'py, T, D> {
+impl<'a, 'py, T: Element + 'static, D: Dimension + 'static> FromPyObject<'a, 'py>
+    for Plain<'py, T, D>
+{
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let (py, as_read) = (given.py(), "CA");
-        let array = py.import("numpy")?.call_method1("require", (given, T::get_dtype(py), as_read))?;
+        let array =
+            py.import("numpy")?.call_method1("require", (given, T::get_dtype(py), as_read))?;
         Ok(Self(array.extract()?))
     }
 }
@@ -69,12 +74,21 @@ pub struct Rows<'py> {
 impl Rows<'_> {
     /// The same as the core holds it.
     pub fn dataset(self) -> PyResult<Dataset> {
-        let views = self.views.into_iter().map(|(name, start, end)| View { name, columns: start..end }).collect();
+        let views = self
+            .views
+            .into_iter()
+            .map(|(name, start, end)| View { name, columns: start..end })
+            .collect();
         let numbers = matrix(&self.numbers)?;
         let width = numbers.cols() + self.sparse.as_ref().map_or(0, |s| s.0);
-        let mut names = self.columns.unwrap_or_else(|| (1..=width).map(|j| format!("x{j}")).collect());
+        let mut names =
+            self.columns.unwrap_or_else(|| (1..=width).map(|j| format!("x{j}")).collect());
         names.extend(self.texts.iter().map(|(name, _)| name.clone()));
-        let sequences = self.texts.iter().map(|(name, column)| Sequences::new(name, column)).collect::<Result<_, _>>();
+        let sequences = self
+            .texts
+            .iter()
+            .map(|(name, column)| Sequences::new(name, column))
+            .collect::<Result<_, _>>();
         sequences
             .and_then(|sequences| mercer::data::Rows::new(numbers, sequences))
             .and_then(|rows| match self.sparse {
@@ -85,12 +99,15 @@ impl Rows<'_> {
             })
             .and_then(|rows| Dataset::from_rows(rows, names)?.with_views(views))
             .and_then(|data| self.grams.iter().try_fold(data, |data, view| data.with_gram(view)))
-            .and_then(|data| self.absent.iter().try_fold(data, |data, (view, rows)| data.with_absent(view, rows)))
+            .and_then(|data| {
+                self.absent.iter().try_fold(data, |data, (view, rows)| data.with_absent(view, rows))
+            })
             .map_err(to_py)
     }
 }
 
-/// What a fit learns from or a model is asked about: rows of features, or kernel values, kernel axis last.
+/// What a fit learns from or a model is asked about: rows of features, or kernel values, kernel
+/// axis last.
 #[derive(FromPyObject)]
 pub enum Given<'py> {
     #[pyo3(transparent)]
@@ -105,7 +122,8 @@ pub fn stack<'a>(block: &'a Plain3<'_>) -> PyResult<Stack<'a>> {
     Ok(Stack { rows, cols, terms, data: block.as_slice()? })
 }
 
-/// What is to be learned, as `mercer._input.Answers` holds it: class codes with their names, or values.
+/// What is to be learned, as `mercer._input.Answers` holds it: class codes with their names, or
+/// values.
 #[derive(FromPyObject)]
 pub struct Answers<'py> {
     codes: Option<Plain1<'py, i64>>,
@@ -124,7 +142,9 @@ impl Answers<'_> {
                     .iter()
                     .map(|&code| usize::try_from(code).ok().filter(|&label| label < names.len()))
                     .collect::<Option<Vec<usize>>>()
-                    .ok_or_else(|| PyValueError::new_err(format!("class codes must lie in 0..{}", names.len())))?;
+                    .ok_or_else(|| {
+                        PyValueError::new_err(format!("class codes must lie in 0..{}", names.len()))
+                    })?;
                 Ok(Target::Classes { names, labels })
             }
             (None, Some(values)) => Ok(Target::Values(values.as_slice()?.to_vec())),
@@ -135,7 +155,8 @@ impl Answers<'_> {
 
 /// The request, from JSON.
 pub fn spec(json: &str) -> PyResult<TrainSpec> {
-    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("the request cannot be read: {e}")))
+    serde_json::from_str(json)
+        .map_err(|e| PyValueError::new_err(format!("the request cannot be read: {e}")))
 }
 
 /// A matrix as an array.

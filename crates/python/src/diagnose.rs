@@ -8,7 +8,8 @@ use crate::{
     error::to_py,
 };
 
-/// Alignments, traces, ranks and conditioning of the request's kernels on rows of features, or of ready-made kernels of shape (n, n, M).
+/// Alignments, traces, ranks and conditioning of the request's kernels on rows of features, or of
+/// ready-made kernels of shape (n, n, M).
 #[pyfunction]
 #[pyo3(signature = (rows, answers, *, spec, n_threads=None))]
 pub fn diagnose(
@@ -27,7 +28,9 @@ pub fn diagnose(
         }
         Given::Kernels(block) => {
             let stack = convert::stack(&block)?;
-            py.detach(|| threads::install(n_threads, || train::diagnose_precomputed(stack, &target, &spec)))
+            py.detach(|| {
+                threads::install(n_threads, || train::diagnose_precomputed(stack, &target, &spec))
+            })
         }
     };
     Ok(serde_json::json!(found.map_err(to_py)?).to_string())

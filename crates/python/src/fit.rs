@@ -1,8 +1,9 @@
 //! Fitting in a thread of its own, so that the calling thread can listen for Ctrl-C.
 //!
-//! The worker owns everything it reads and never touches the interpreter. The caller wakes at least every 50 ms to run
-//! Python's signal handlers; when one raises, a flag tells the worker to stop at its next iteration and the exception is
-//! raised at once, without waiting for an iteration that may take long. A Ctrl-C whose fit is to be kept only sets the flag.
+//! The worker owns everything it reads and never touches the interpreter. The caller wakes at least
+//! every 50 ms to run Python's signal handlers; when one raises, a flag tells the worker to stop at
+//! its next iteration and the exception is raised at once, without waiting for an iteration that
+//! may take long. A Ctrl-C whose fit is to be kept only sets the flag.
 
 use std::{
     ops::ControlFlow,
@@ -86,10 +87,16 @@ impl Observer for Relay {
     }
 
     fn on_pause(&mut self) -> ControlFlow<()> {
-        if self.deadline.is_some_and(|d| Instant::now() >= d) && !self.stop.swap(true, Ordering::Relaxed) {
+        if self.deadline.is_some_and(|d| Instant::now() >= d)
+            && !self.stop.swap(true, Ordering::Relaxed)
+        {
             self.late.store(true, Ordering::Relaxed);
         }
-        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
@@ -113,7 +120,8 @@ struct Wishes {
     keep: bool,
 }
 
-/// Runs `train` in a worker. The worker waits for the callback's answer after every iteration. Returns the model and who stopped it.
+/// Runs `train` in a worker. The worker waits for the callback's answer after every iteration.
+/// Returns the model and who stopped it.
 fn run(
     py: Python<'_>,
     wishes: Wishes,
@@ -124,10 +132,16 @@ fn run(
     let deadline = limit.and_then(|l| Instant::now().checked_add(l));
     let (events, mut inbox) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
-    let (stop, late) = (StopOnDrop(Arc::new(AtomicBool::new(false))), Arc::new(AtomicBool::new(false)));
+    let (stop, late) =
+        (StopOnDrop(Arc::new(AtomicBool::new(false))), Arc::new(AtomicBool::new(false)));
     let records = callback.is_some().then(|| (events.clone(), answers));
-    let mut relay =
-        Relay { records, stop: Arc::clone(&stop.0), late: Arc::clone(&late), deadline, place: Place::default() };
+    let mut relay = Relay {
+        records,
+        stop: Arc::clone(&stop.0),
+        late: Arc::clone(&late),
+        deadline,
+        place: Place::default(),
+    };
     let worker = thread::Builder::new().name("mercer-fit".into()).spawn(move || {
         let fitted = threads::install(n_threads, move || train(&mut relay));
         let _ = events.send(Event::Done(Box::new(fitted)));
@@ -135,7 +149,8 @@ fn run(
     let mut cause = None;
     // A first Ctrl-C may only end the fit; the next one is raised.
     let forgiven = |error: PyErr, cause: &mut Option<&'static str>| {
-        if !keep || *cause == Some(BY_INTERRUPT) || !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        if !keep || *cause == Some(BY_INTERRUPT) || !error.is_instance_of::<PyKeyboardInterrupt>(py)
+        {
             return Err(error);
         }
         *cause = Some(BY_INTERRUPT);
@@ -168,7 +183,12 @@ fn run(
             // The worker ended without a word: it panicked, and the panic goes on here.
             Err(RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
-                Ok(()) => return Err(to_py(mercer::Error::numerical("the fit", "it ended without a result"))),
+                Ok(()) => {
+                    return Err(to_py(mercer::Error::numerical(
+                        "the fit",
+                        "it ended without a result",
+                    )));
+                }
             },
         }
         if let Err(error) = py.check_signals() {
@@ -178,7 +198,12 @@ fn run(
 }
 
 /// Does the callback want the fit to end? Only `True` says so.
-fn call(py: Python<'_>, callback: &Py<PyAny>, place: &Place, record: &IterRecord) -> PyResult<bool> {
+fn call(
+    py: Python<'_>,
+    callback: &Py<PyAny>,
+    place: &Place,
+    record: &IterRecord,
+) -> PyResult<bool> {
     let told = PyDict::new(py);
     told.set_item("iteration", record.iteration)?;
     told.set_item("objective", record.objective)?;
@@ -192,8 +217,8 @@ fn call(py: Python<'_>, callback: &Py<PyAny>, place: &Place, record: &IterRecord
     Ok(callback.call1(py, (told,))?.extract::<bool>(py).unwrap_or(false))
 }
 
-/// Fits rows of features, or ready-made Gram matrices of shape (n, n, M), kernel axis last: the model, and what stopped the fit, if
-/// anything did: "max_time", "callback" or "interrupt".
+/// Fits rows of features, or ready-made Gram matrices of shape (n, n, M), kernel axis last: the
+/// model, and what stopped the fit, if anything did: "max_time", "callback" or "interrupt".
 #[pyfunction]
 #[pyo3(signature = (rows, answers, *, spec, sample_weight=None, region_labels=None, memberships=None, n_threads=None, callback=None, max_time=None, keep=false))]
 pub fn fit(
@@ -221,9 +246,12 @@ pub fn fit(
                 let weight = weight.as_deref();
                 match regions {
                     None => mercer::train(&data, &target, weight, &spec, observer),
-                    Some(regions) => {
-                        placed(Prepared::from_table(&data, &target, weight, &spec)?, regions, &spec, observer)
-                    }
+                    Some(regions) => placed(
+                        Prepared::from_table(&data, &target, weight, &spec)?,
+                        regions,
+                        &spec,
+                        observer,
+                    ),
                 }
             })
         }
@@ -232,10 +260,15 @@ pub fn fit(
             run(py, wishes, move |observer| {
                 let weight = weight.as_deref();
                 match regions {
-                    None => mercer::train_precomputed(stack.view(), &target, weight, &spec, observer),
-                    Some(regions) => {
-                        placed(Prepared::from_stack(stack.view(), &target, weight, &spec)?, regions, &spec, observer)
+                    None => {
+                        mercer::train_precomputed(stack.view(), &target, weight, &spec, observer)
                     }
+                    Some(regions) => placed(
+                        Prepared::from_stack(stack.view(), &target, weight, &spec)?,
+                        regions,
+                        &spec,
+                        observer,
+                    ),
                 }
             })
         }
@@ -243,7 +276,10 @@ pub fn fit(
 }
 
 /// Regions that the user gave.
-fn regions(labels: Option<Vec<usize>>, memberships: Option<Plain2<'_>>) -> PyResult<Option<Regions>> {
+fn regions(
+    labels: Option<Vec<usize>>,
+    memberships: Option<Plain2<'_>>,
+) -> PyResult<Option<Regions>> {
     let memberships = memberships.map(|m| convert::matrix(&m)).transpose()?;
     Ok(labels.map(Regions::Labels).or(memberships.map(Regions::Memberships)))
 }
@@ -256,20 +292,25 @@ fn placed(
     observer: &mut dyn Observer,
 ) -> mercer::Result<mercer::Model> {
     if spec.choose.c {
-        return Err(mercer::Error::param("C", "a number where regions or groups are given row by row", "auto"));
+        return Err(mercer::Error::param(
+            "C",
+            "a number where regions or groups are given row by row",
+            "auto",
+        ));
     }
     prepared.with_regions(regions)?.fit(spec, observer)
 }
 
-/// A stack that stays alive for as long as a worker reads it, without the copy that could double the memory of a fit.
+/// A stack that stays alive for as long as a worker reads it, without the copy that could double
+/// the memory of a fit.
 pub(crate) struct HeldStack {
     data: *const f64,
     shape: [usize; 3],
     _array: Py<PyArray3<f64>>,
 }
 
-// SAFETY: `data` is only read, and points into `_array`, whose reference count is held until this struct is dropped;
-// NumPy refuses to resize an array that others refer to.
+// SAFETY: `data` is only read, and points into `_array`, whose reference count is held until this
+// struct is dropped; NumPy refuses to resize an array that others refer to.
 unsafe impl Send for HeldStack {}
 
 impl HeldStack {
@@ -280,8 +321,9 @@ impl HeldStack {
 
     pub(crate) fn view(&self) -> Stack<'_> {
         let [rows, cols, terms] = self.shape;
-        // SAFETY: `new` took pointer and shape from a contiguous array of exactly this many numbers, kept alive by
-        // `_array`. As with every call that releases the GIL, the caller must not write to the array meanwhile.
+        // SAFETY: `new` took pointer and shape from a contiguous array of exactly this many
+        // numbers, kept alive by `_array`. As with every call that releases the GIL, the caller
+        // must not write to the array meanwhile.
         let data = unsafe { std::slice::from_raw_parts(self.data, rows * cols * terms) };
         Stack { rows, cols, terms, data }
     }

@@ -1,8 +1,8 @@
-//! The extension module `mercer._mercer`: arrays in, the core's answers out. No algorithms, no defaults, no policy;
-//! those live in the core and in the Python package around this module.
+//! The extension module `mercer._mercer`: arrays in, the core's answers out. No algorithms, no
+//! defaults, no policy; those live in the core and in the Python package around this module.
 
-// PyO3 hands arguments over by value, a signature users see as keywords may have many of them, and row numbers are far
-// below 2^63.
+// PyO3 hands arguments over by value, a signature users see as keywords may have many of them, and
+// row numbers are far below 2^63.
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::cast_possible_wrap)]
 
 mod compare;
@@ -30,10 +30,13 @@ mod _mercer {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::{losses, methods, number_kernels, parse_kernels, request_fields, version, write_file};
+    use crate::{
+        losses, methods, number_kernels, parse_kernels, request_fields, version, write_file,
+    };
 }
 
-/// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that points at the character.
+/// A text of the kernel language as the parser understood it; a mistake is a `ValueError` that
+/// points at the character.
 #[pyfunction]
 fn parse_kernels(text: &str) -> PyResult<String> {
     Ok(mercer::kernels::language::parse(text).map_err(error::to_py)?.to_string())
@@ -46,7 +49,8 @@ fn number_kernels() -> Vec<(&'static str, &'static str, &'static str)> {
     kernels.map(|kernel| (kernel.word, kernel.usage, kernel.meaning)).collect()
 }
 
-/// The catalogue as JSON: name, summary, certificate, parameters, and the default parameters as a request states them.
+/// The catalogue as JSON: name, summary, certificate, parameters, and the default parameters as a
+/// request states them.
 #[pyfunction]
 fn methods() -> PyResult<String> {
     let all = mercer::request::catalogue().iter().map(|info| {
@@ -66,8 +70,8 @@ fn losses() -> Vec<(&'static str, bool, bool)> {
 /// Names of all that a request can ask for.
 #[pyfunction]
 fn request_fields() -> PyResult<Vec<String>> {
-    let fields =
-        serde_json::to_value(mercer::TrainSpec::default()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let fields = serde_json::to_value(mercer::TrainSpec::default())
+        .map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(fields.as_object().map_or_else(Vec::new, |fields| fields.keys().cloned().collect()))
 }
 

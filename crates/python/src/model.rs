@@ -37,8 +37,9 @@ impl Model {
         n_threads: Option<usize>,
         answer: impl Fn(&mercer::Model, NewRows<'_>) -> mercer::Result<T> + Sync,
     ) -> PyResult<T> {
-        let run =
-            |rows: NewRows<'_>| py.detach(|| threads::install(n_threads, || answer(&self.0, rows))).map_err(to_py);
+        let run = |rows: NewRows<'_>| {
+            py.detach(|| threads::install(n_threads, || answer(&self.0, rows))).map_err(to_py)
+        };
         match given {
             Given::Table(rows) => run(NewRows::Table(&rows.dataset()?)),
             Given::Kernels(block) => run(NewRows::Kernels(convert::stack(&block)?)),
@@ -75,12 +76,15 @@ impl Model {
         py.detach(|| self.0.save(&path)).map_err(to_py)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let bytes = slf.get().to_bytes(slf.py())?;
         Ok((slf.get_type().into_any(), PyTuple::new(slf.py(), [bytes])?))
     }
 
-    /// Decision values, (rows, machines); `memberships` for models that cannot place rows themselves.
+    /// Decision values, (rows, machines); `memberships` for models that cannot place rows
+    /// themselves.
     #[pyo3(signature = (rows, *, n_threads=None, memberships=None))]
     fn decision<'py>(
         &self,
@@ -90,12 +94,13 @@ impl Model {
         memberships: Option<Plain2<'py>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let placed = memberships.map(|m| convert::matrix(&m)).transpose()?;
-        let values = self.ask(py, rows, n_threads, |model, rows| model.decision_at(rows, placed.as_ref()))?;
+        let values =
+            self.ask(py, rows, n_threads, |model, rows| model.decision_at(rows, placed.as_ref()))?;
         convert::array(py, &values)
     }
 
-    /// Localized models: memberships of rows, one array for all machines or one each, and the weight of every kernel at every row, one array
-    /// per machine.
+    /// Localized models: memberships of rows, one array for all machines or one each, and the
+    /// weight of every kernel at every row, one array per machine.
     #[allow(clippy::type_complexity)] // two lists of arrays
     #[pyo3(signature = (rows, *, n_threads=None, memberships=None))]
     fn places<'py>(
@@ -107,9 +112,14 @@ impl Model {
     ) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, Vec<Bound<'py, PyArray2<f64>>>)> {
         let placed = memberships.map(|m| convert::matrix(&m)).transpose()?;
         let (memberships, weights) = self.ask(py, rows, n_threads, |model, rows| {
-            Ok((model.memberships(rows, placed.as_ref())?, model.local_weights(rows, placed.as_ref())?))
+            Ok((
+                model.memberships(rows, placed.as_ref())?,
+                model.local_weights(rows, placed.as_ref())?,
+            ))
         })?;
-        let arrays = |all: &[Matrix]| all.iter().map(|m| convert::array(py, m)).collect::<PyResult<Vec<_>>>();
+        let arrays = |all: &[Matrix]| {
+            all.iter().map(|m| convert::array(py, m)).collect::<PyResult<Vec<_>>>()
+        };
         Ok((arrays(&memberships)?, arrays(&weights)?))
     }
 
@@ -127,31 +137,46 @@ impl Model {
         })?;
         convert::array(
             py,
-            &values.ok_or_else(|| PyValueError::new_err("the model has no rules: it was not fitted with vcmkl"))?,
+            &values.ok_or_else(|| {
+                PyValueError::new_err("the model has no rules: it was not fitted with vcmkl")
+            })?,
         )
     }
 
     /// What the decision values mean: class codes (int64) or values (float64).
     fn decide<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.0.decide(&convert::matrix(&decision)?) {
-            Target::Classes { labels, .. } => {
-                labels.into_iter().map(|label| label as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
-            }
+            Target::Classes { labels, .. } => labels
+                .into_iter()
+                .map(|label| label as i64)
+                .collect::<Vec<_>>()
+                .into_pyarray(py)
+                .into_any(),
             Target::Values(values) => values.into_pyarray(py).into_any(),
         })
     }
 
     /// One score per class (one in all for two classes) from decision values.
-    fn class_scores<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn class_scores<'py>(
+        &self,
+        py: Python<'py>,
+        decision: Plain2<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         convert::array(py, &self.0.class_scores(&convert::matrix(&decision)?))
     }
 
     /// Probabilities of the classes from decision values; a `ValueError` without the logistic loss.
-    fn probabilities<'py>(&self, py: Python<'py>, decision: Plain2<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        decision: Plain2<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let found = self.0.probabilities(&convert::matrix(&decision)?);
         convert::array(
             py,
-            &found.ok_or_else(|| PyValueError::new_err("the model was not fitted with loss='logistic'"))?,
+            &found.ok_or_else(|| {
+                PyValueError::new_err("the model was not fitted with loss='logistic'")
+            })?,
         )
     }
 
@@ -162,7 +187,9 @@ impl Model {
 
     /// Per machine, the training rows with a non-zero multiplier.
     fn support<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<i64>>> {
-        let rows = |m: &mercer::model::FittedMachine| m.support.iter().map(|&i| i as i64).collect::<Vec<_>>();
+        let rows = |m: &mercer::model::FittedMachine| {
+            m.support.iter().map(|&i| i as i64).collect::<Vec<_>>()
+        };
         self.0.machines.iter().map(|m| rows(m).into_pyarray(py)).collect()
     }
 
@@ -184,7 +211,9 @@ impl Model {
             Prediction::Regression => None,
         };
         let (input, columns, texts, n_train) = match &model.input {
-            Input::Table { columns, texts, .. } => ("table", Some(columns), *texts, model.n_samples),
+            Input::Table { columns, texts, .. } => {
+                ("table", Some(columns), *texts, model.n_samples)
+            }
             Input::Precomputed { n_train, .. } => ("precomputed", None, 0, *n_train),
         };
         let machines: Vec<_> = model
@@ -223,6 +252,9 @@ impl Model {
 
     fn __repr__(&self) -> String {
         let (machines, kernels) = (self.0.machines.len(), self.0.kernel_names().len());
-        format!("<mercer model: {machines} machine(s), {kernels} kernel(s), {} training rows>", self.0.n_samples)
+        format!(
+            "<mercer model: {machines} machine(s), {kernels} kernel(s), {} training rows>",
+            self.0.n_samples
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! Naive twins, generators, law checkers and stored oracle cases: what the tests of every crate share.
+//! Naive twins, generators, law checkers and stored oracle cases: what the tests of every crate
+//! share.
 
 pub mod oracle;
 pub mod strings;
@@ -33,7 +34,12 @@ pub fn all_losses() -> Vec<Fitting> {
 /// # Panics
 /// If a loss refuses the parameters listed here.
 pub fn smooth_losses() -> Vec<Box<dyn SmoothLoss>> {
-    vec![Box::new(SquaredHinge), Box::new(Logistic), Box::new(Squared), Box::new(Huber::new(0.7).unwrap())]
+    vec![
+        Box::new(SquaredHinge),
+        Box::new(Logistic),
+        Box::new(Squared),
+        Box::new(Huber::new(0.7).unwrap()),
+    ]
 }
 
 /// Is it a loss for y = ±1 only?
@@ -41,8 +47,9 @@ pub fn for_classes_only(loss: &dyn Loss) -> bool {
     ["hinge", "squared_hinge", "logistic"].contains(&loss.name())
 }
 
-/// The obvious machine: minimises Σ c ℓ*(y, −a/c) + ½ aᵀKa over one multiplier after another (over every pair a_i + t, a_j − t in turn where
-/// there is a bias), by ternary search. Knows a loss only by its conjugate. For a dozen samples at most.
+/// The obvious machine: minimises Σ c ℓ*(y, −a/c) + ½ aᵀKa over one multiplier after another (over
+/// every pair a_i + t, a_j − t in turn where there is a bias), by ternary search. Knows a loss only
+/// by its conjugate. For a dozen samples at most.
 pub fn naive_machine(k: &Matrix, task: &Task<'_>, sweeps: usize) -> Vec<f64> {
     let n = k.rows();
     let mut a = vec![0.0; n];
@@ -60,7 +67,8 @@ pub fn naive_machine(k: &Matrix, task: &Task<'_>, sweeps: usize) -> Vec<f64> {
     for _ in 0..sweeps {
         for &(i, j) in &directions {
             let gradient = |i: usize| -> f64 { (0..n).map(|l| k[(i, l)] * a[l]).sum() };
-            let price = |i: usize, a: f64| task.cost[i] * task.loss.conjugate(task.y[i], -a / task.cost[i]);
+            let price =
+                |i: usize, a: f64| task.cost[i] * task.loss.conjugate(task.y[i], -a / task.cost[i]);
             let (mut low, mut high) = room(i, a[i]);
             let (mut slope, mut bend) = (gradient(i), k[(i, i)]);
             if let Some(j) = j {
@@ -95,7 +103,10 @@ pub fn all_weight_sets() -> Vec<(String, Box<dyn Separable>)> {
     let mut out: Vec<(String, Box<dyn Separable>)> = Vec::new();
     for v in [0.0, 0.3, 0.5, 0.9, 1.0] {
         for p in [1.3, 2.0, 4.0] {
-            out.push((format!("elastic net v={v} p={p}"), Box::new(ElasticNet::new(v, p).unwrap())));
+            out.push((
+                format!("elastic net v={v} p={p}"),
+                Box::new(ElasticNet::new(v, p).unwrap()),
+            ));
         }
     }
     for p in [1.0, 1.001, 1.05, 1.2, 4.0 / 3.0, 2.0, 4.0, 16.0, f64::INFINITY] {
@@ -136,15 +147,24 @@ pub fn histogram_functions() -> Vec<Function> {
 pub fn naive_kernel(function: Function, x: &[f64], z: &[f64]) -> f64 {
     let product: f64 = x.iter().zip(z).map(|(a, b)| a * b).sum();
     let squared: f64 = x.iter().zip(z).map(|(a, b)| (a - b).powi(2)).sum();
-    let chi2: f64 = x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
+    let chi2: f64 = x
+        .iter()
+        .zip(z)
+        .filter(|(a, b)| *a + *b > 0.0)
+        .map(|(a, b)| (a - b).powi(2) / (a + b))
+        .sum();
     let taxicab: f64 = x.iter().zip(z).map(|(a, b)| (a - b).abs()).sum();
     match function {
         Function::Linear => product,
         Function::Poly { degree, offset } => (product + offset).powi(degree.cast_signed()),
         Function::Rbf { width } => (-squared / (2.0 * width * width)).exp(),
-        Function::Laplace { width } | Function::Gauss { distance: Distance::L1, width } => (-taxicab / width).exp(),
+        Function::Laplace { width } | Function::Gauss { distance: Distance::L1, width } => {
+            (-taxicab / width).exp()
+        }
         Function::Cauchy { width } => width * width / (width * width + squared),
-        Function::Chi2Sum => x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| 2.0 * a * b / (a + b)).sum(),
+        Function::Chi2Sum => {
+            x.iter().zip(z).filter(|(a, b)| *a + *b > 0.0).map(|(a, b)| 2.0 * a * b / (a + b)).sum()
+        }
         Function::Chi2 { gamma } => (-gamma * chi2).exp(),
         Function::Intersection => x.iter().zip(z).map(|(a, b)| if a < b { *a } else { *b }).sum(),
         Function::Sigmoid { slope, offset } => (slope * product + offset).tanh(),

@@ -1,7 +1,8 @@
-//! Stored cases of the independent solver: one JSON file {name, kind, input, expect, unique} per case.
+//! Stored cases of the independent solver: one JSON file {name, kind, input, expect, unique} per
+//! case.
 //!
-//! The files lie in crates/core/tests/oracle/cases with the script that made them beside. `MERCER_ORACLE_CASES` names another folder, for
-//! other seeds.
+//! The files lie in crates/core/tests/oracle/cases with the script that made them beside.
+//! `MERCER_ORACLE_CASES` names another folder, for other seeds.
 
 use std::{env, fs, path::PathBuf};
 
@@ -24,7 +25,8 @@ pub struct Case {
 /// All cases of a kind.
 ///
 /// # Panics
-/// If the folder or a file cannot be read, or holds no case of that kind: a missing oracle must not pass in silence.
+/// If the folder or a file cannot be read, or holds no case of that kind: a missing oracle must not
+/// pass in silence.
 pub fn cases(kind: &str) -> Vec<Case> {
     let folder = env::var_os("MERCER_ORACLE_CASES").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/oracle/cases")),
@@ -53,7 +55,9 @@ impl Case {
     /// # Panics
     /// If it is missing.
     pub fn at(&self, path: &str) -> &Value {
-        self.value.pointer(&format!("/{path}")).unwrap_or_else(|| panic!("{}: no {path}", self.name))
+        self.value
+            .pointer(&format!("/{path}"))
+            .unwrap_or_else(|| panic!("{}: no {path}", self.name))
     }
 
     /// The number at a path of the case.
@@ -117,7 +121,8 @@ impl Case {
         }
     }
 
-    /// Does the objective reached agree with the oracle's, as far as `tol` and the oracle's own accuracy allow?
+    /// Does the objective reached agree with the oracle's, as far as `tol` and the oracle's own
+    /// accuracy allow?
     ///
     /// # Panics
     /// If not.

@@ -25,8 +25,8 @@ pub fn all_string_kernels() -> Vec<Text> {
     all
 }
 
-/// Random sequences of very different lengths, with letters of either case and some that the alphabet does not have. Some repeat a
-/// piece of another, so that long words are shared.
+/// Random sequences of very different lengths, with letters of either case and some that the
+/// alphabet does not have. Some repeat a piece of another, so that long words are shared.
 pub fn random_sequences(alphabet: Alphabet, n: usize, seed: u64) -> Vec<String> {
     let letters: Vec<char> = match alphabet {
         Alphabet::Dna => "ACGTACGTACGTacgtN-",
@@ -55,9 +55,8 @@ pub fn random_sequences(alphabet: Alphabet, n: usize, seed: u64) -> Vec<String> 
 fn letter(alphabet: Alphabet, c: char) -> Option<char> {
     let upper = c.to_ascii_uppercase();
     match alphabet {
-        Alphabet::Dna | Alphabet::Rna => {
-            Some(if upper == 'U' { 'T' } else { upper }).filter(|u| ['A', 'C', 'G', 'T'].contains(u))
-        }
+        Alphabet::Dna | Alphabet::Rna => Some(if upper == 'U' { 'T' } else { upper })
+            .filter(|u| ['A', 'C', 'G', 'T'].contains(u)),
         Alphabet::Protein => Some(upper).filter(|u| "ACDEFGHIKLMNPQRSTVWY".contains(*u)),
         Alphabet::Free => Some(c),
     }
@@ -66,11 +65,14 @@ fn letter(alphabet: Alphabet, c: char) -> Option<char> {
 /// Words of k known letters with their positions.
 fn words(alphabet: Alphabet, text: &str, k: u32) -> Vec<(usize, Vec<char>)> {
     let letters: Vec<Option<char>> = text.chars().map(|c| letter(alphabet, c)).collect();
-    let word = |(at, w): (usize, &[Option<char>])| w.iter().copied().collect::<Option<Vec<char>>>().map(|w| (at, w));
+    let word = |(at, w): (usize, &[Option<char>])| {
+        w.iter().copied().collect::<Option<Vec<char>>>().map(|w| (at, w))
+    };
     letters.windows(k as usize).enumerate().filter_map(word).collect()
 }
 
-/// How many words lie within m mismatches of both a and b, letter after letter: `ways[i][j]` prefixes differ from a in i and from b in j.
+/// How many words lie within m mismatches of both a and b, letter after letter: `ways[i][j]`
+/// prefixes differ from a in i and from b in j.
 fn shared_neighbours(a: &[char], b: &[char], m: u32, size: u32) -> f64 {
     let m = m as usize;
     let mut ways = vec![vec![0.0; m + 1]; m + 1];
@@ -135,7 +137,9 @@ pub fn naive_string_kernel(kernel: Text, x: &str, z: &str) -> f64 {
 
 /// The best local alignment by its definition: every gap length is tried everywhere.
 pub fn naive_alignment(scoring: Scoring, open: u32, extend: u32, x: &str, z: &str) -> i32 {
-    let code = |c: char| "ACDEFGHIKLMNPQRSTVWY".chars().position(|l| l == c.to_ascii_uppercase()).map(|p| p as u32);
+    let code = |c: char| {
+        "ACDEFGHIKLMNPQRSTVWY".chars().position(|l| l == c.to_ascii_uppercase()).map(|p| p as u32)
+    };
     let (x, z): (Vec<_>, Vec<_>) = (x.chars().map(code).collect(), z.chars().map(code).collect());
     let cost = |g: usize| (open + (g as u32 - 1) * extend).cast_signed();
     let mut best = vec![vec![0; z.len() + 1]; x.len() + 1];
@@ -165,7 +169,8 @@ pub fn random_graphs(n: usize, seed: u64) -> Vec<SmallGraph> {
     let graph = |rng: &mut Rng| {
         let nodes = 1 + rng.below(7);
         let labels = (0..nodes).map(|_| ["C", "N", "O"][rng.below(3)].to_string()).collect();
-        let edges = (0..rng.below(2 * nodes)).map(|_| (rng.below(nodes), rng.below(nodes))).collect();
+        let edges =
+            (0..rng.below(2 * nodes)).map(|_| (rng.below(nodes), rng.below(nodes))).collect();
         (labels, edges)
     };
     (0..n).map(|_| graph(&mut rng)).collect()
@@ -175,8 +180,10 @@ pub fn random_graphs(n: usize, seed: u64) -> Vec<SmallGraph> {
 pub fn naive_wl(rounds: u32, x: &SmallGraph, z: &SmallGraph) -> f64 {
     let refine = |(labels, edges): &SmallGraph| -> Vec<String> {
         let around = |v: usize| {
-            let other = |&(a, b): &(usize, usize)| if a == v { Some(b) } else { (b == v).then_some(a) };
-            let mut found: Vec<&str> = edges.iter().filter_map(other).map(|w| labels[w].as_str()).collect();
+            let other =
+                |&(a, b): &(usize, usize)| if a == v { Some(b) } else { (b == v).then_some(a) };
+            let mut found: Vec<&str> =
+                edges.iter().filter_map(other).map(|w| labels[w].as_str()).collect();
             found.sort_unstable();
             format!("({}:{})", labels[v], found.join(","))
         };

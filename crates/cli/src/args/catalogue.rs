@@ -1,15 +1,19 @@
-//! Flags that are made from the catalogue of methods, one for every parameter that has no flag written by hand.
+//! Flags that are made from the catalogue of methods, one for every parameter that has no flag
+//! written by hand.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use mercer::request::{MethodInfo, Value, catalogue};
 
-/// The parameters that were typed with a flag made from the catalogue, under the names that the catalogue has for them.
+/// The parameters that were typed with a flag made from the catalogue, under the names that the
+/// catalogue has for them.
 ///
-/// It must be the last field of its struct: a parameter whose name is that of an earlier argument has a flag already.
+/// It must be the last field of its struct: a parameter whose name is that of an earlier argument
+/// has a flag already.
 #[derive(Debug, Default)]
 pub struct CatalogueArgs(Vec<(&'static str, Value)>);
 
-/// What a flag made here holds. A flag written by hand holds another type, and so is never taken for one of these.
+/// What a flag made here holds. A flag written by hand holds another type, and so is never taken
+/// for one of these.
 #[derive(Debug, Clone)]
 struct Typed(Value);
 
@@ -75,22 +79,26 @@ fn typed(matches: &ArgMatches, methods: &[MethodInfo]) -> Vec<(&'static str, Val
     given
 }
 
-/// The methods that have the parameter, each with what the catalogue says of it: `power: at least 0 [default: 1]`.
+/// The methods that have the parameter, each with what the catalogue says of it:
+/// `power: at least 0 [default: 1]`.
 fn help(parameter: &str, methods: &[MethodInfo]) -> String {
     let own = |m: &MethodInfo| {
         let help = m.parameters.iter().find(|p| p.name == parameter)?.help;
         let (meaning, default) = help.rsplit_once("default").unwrap_or((help, ""));
         let meaning = meaning.trim_end_matches([' ', ';']);
         let default = default.trim_start_matches([' ', ':']);
-        let words =
-            [meaning.to_string(), if default.is_empty() { String::new() } else { format!("[default: {default}]") }];
+        let words = [
+            meaning.to_string(),
+            if default.is_empty() { String::new() } else { format!("[default: {default}]") },
+        ];
         let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
         Some(format!("{}: {}", m.name, words.join(" ")))
     };
     methods.iter().filter_map(own).collect::<Vec<_>>().join("; ")
 }
 
-/// A number, numbers between commas, or else a text, as a request states them. Whether the parameter takes it is for the request to say.
+/// A number, numbers between commas, or else a text, as a request states them. Whether the
+/// parameter takes it is for the request to say.
 fn value(text: &str) -> Value {
     if let Ok(count) = text.parse::<u64>() {
         return count.into();
@@ -98,7 +106,11 @@ fn value(text: &str) -> Value {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
     match number(text) {
         Some(x) => x.into(),
-        None => text.split(',').map(number).collect::<Option<_>>().map_or_else(|| text.into(), Value::Numbers),
+        None => text
+            .split(',')
+            .map(number)
+            .collect::<Option<_>>()
+            .map_or_else(|| text.into(), Value::Numbers),
     }
 }
 
@@ -123,7 +135,11 @@ mod tests {
             name: "two",
             summary: "",
             certificate: "",
-            parameters: &[Parameter { name: "half_life", help: "default: the longest", grid: None }],
+            parameters: &[Parameter {
+                name: "half_life",
+                help: "default: the longest",
+                grid: None,
+            }],
             targets: Targets::Any,
         },
     ];
@@ -138,7 +154,9 @@ mod tests {
         command.clone().debug_assert();
         let flags: Vec<(&str, String)> = command
             .get_arguments()
-            .map(|a| (a.get_long().unwrap(), a.get_help().map(ToString::to_string).unwrap_or_default()))
+            .map(|a| {
+                (a.get_long().unwrap(), a.get_help().map(ToString::to_string).unwrap_or_default())
+            })
             .collect();
         let help = "one: above 0 [default: 1.5]; two: [default: the longest]";
         assert_eq!(flags, [("hand", String::new()), ("half-life", help.into())]);
@@ -153,7 +171,8 @@ mod tests {
             ("inf", "inf".into()),
             ("linear, rbf on all", "linear, rbf on all".into()),
         ] {
-            let matches = command().try_get_matches_from(["x", "--hand", "3", "--half-life", text]).unwrap();
+            let matches =
+                command().try_get_matches_from(["x", "--hand", "3", "--half-life", text]).unwrap();
             assert_eq!(typed(&matches, METHODS), [("half_life", expected)]);
         }
         assert!(typed(&command().try_get_matches_from(["x"]).unwrap(), METHODS).is_empty());

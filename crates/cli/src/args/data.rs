@@ -7,14 +7,21 @@ use mercer::data::{Span, TaskHint};
 
 use crate::values::{named_file, span, task};
 
-// What every command takes that reads a table. (A doc comment would become the help text of the command.)
+// What every command takes that reads a table. (A doc comment would become the help text of the
+// command.)
 #[derive(Debug, Args)]
 pub struct TableArgs {
     /// Use these rows only: `1-500`, or `1-500:2` for every second one
     #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
     pub rows: Option<Span>,
     /// Use these columns only
-    #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true, conflicts_with = "exclude")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "A,B",
+        allow_hyphen_values = true,
+        conflicts_with = "exclude"
+    )]
     pub columns: Option<Vec<String>>,
     /// Leave these columns out
     #[arg(long, value_delimiter = ',', value_name = "A,B", allow_hyphen_values = true)]
@@ -24,7 +31,8 @@ pub struct TableArgs {
 // What every command takes that learns from rows.
 #[derive(Debug, Args)]
 pub struct DataArgs {
-    /// Column to predict: its name, or its number (1 is the first, -1 the last) [default: what the data name]
+    /// Column to predict: its name, or its number (1 is the first, -1 the last) [default: what the
+    /// data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
     /// What to learn; `auto`: classes for text and for 2 to 10 distinct integers, else numbers

@@ -9,26 +9,29 @@ use mercer::{
 use super::catalogue::CatalogueArgs;
 use crate::values::{Setting, cost, count_or_auto, evenness, exponent, named, number, setting};
 
-// A flag per parameter in the catalogue of methods; one may serve several methods. Those below read or explain theirs in a way of their own; every
-// other parameter has the flag that `CatalogueArgs` makes for it.
+// A flag per parameter in the catalogue of methods; one may serve several methods. Those below read
+// or explain theirs in a way of their own; every other parameter has the flag that `CatalogueArgs`
+// makes for it.
 #[derive(Debug, Args)]
 pub struct MethodArgs {
     /// How weights are found (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl", help_heading = "Method")]
     pub method: String,
-    /// Price of the sum of losses; `auto`: by cross-validation on the training rows; `scale`: 1, or for `--normalize trace` the number of
-    /// training rows [default: 1; smkl: scale]
+    /// Price of the sum of losses; `auto`: by cross-validation on the training rows; `scale`: 1, or
+    /// for `--normalize trace` the number of training rows [default: 1; smkl: scale]
     #[arg(short = 'C', long = "cost", value_name = "C", value_parser = cost, allow_negative_numbers = true, help_heading = "Method")]
     pub c: Option<Setting>,
-    /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]; clmkl, hlmkl: the same in each region
+    /// gmkl: from 0 (all kernels share) to 1 (few kernels), or `auto` [default: 0.5]; clmkl, hlmkl:
+    /// the same in each region
     #[arg(long, value_parser = setting, allow_negative_numbers = true, help_heading = "Method")]
     pub v: Option<Setting>,
-    /// lp [default: 4/3], clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent of the smooth part [default: 2];
-    /// glmkl: norm of a group's weights [default: 4]; vcmkl: of each rule's kernel weights [default: none are learned]
+    /// lp [default: 4/3], clmkl, hlmkl: exponent of the norm, at least 1, or `inf`; gmkl: exponent
+    /// of the smooth part [default: 2]; glmkl: norm of a group's weights [default: 4]; vcmkl: of
+    /// each rule's kernel weights [default: none are learned]
     #[arg(long, value_parser = exponent, allow_negative_numbers = true, help_heading = "Method")]
     pub p: Option<Value>,
-    /// gmkl, lp: how the optimum is found, `reduced_gradient` and `silp` for p = 1 [default: auto]; vcmkl: how rules are found
-    /// [default: ccp]
+    /// gmkl, lp: how the optimum is found, `reduced_gradient` and `silp` for p = 1 [default: auto];
+    /// vcmkl: how rules are found [default: ccp]
     #[arg(long, help_heading = "Method", value_parser = named::<Value>(
         &["auto", "level", "alternating", "interior", "reduced_gradient", "silp", "ccp", "am", "sgd", "pddp", "exact"]))]
     pub solver: Option<Value>,
@@ -41,10 +44,12 @@ pub struct MethodArgs {
     /// vcmkl: number of rules, or `auto` to choose it by cross-validation [default: 3]
     #[arg(long = "rules", value_parser = count_or_auto, value_name = "N", help_heading = "Method")]
     pub n_rules: Option<Value>,
-    /// vcmkl: reward of each rule's margin, one for all or one per rule [default: none, margins are fixed]
+    /// vcmkl: reward of each rule's margin, one for all or one per rule [default: none, margins are
+    /// fixed]
     #[arg(long, value_delimiter = ',', value_parser = number, allow_negative_numbers = true, value_name = "A,B", help_heading = "Method")]
     pub nu: Option<Vec<f64>>,
-    /// vcmkl: share of the price for errors on the consensus class [default: both classes weigh the same]
+    /// vcmkl: share of the price for errors on the consensus class [default: both classes weigh the
+    /// same]
     #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Method")]
     pub gamma: Option<f64>,
     /// vcmkl: cost of a false positive over that of a false negative [default: 1]
@@ -56,7 +61,8 @@ pub struct MethodArgs {
     /// vcmkl: the class all rules must agree on, of two [default: the second]
     #[arg(long, value_name = "CLASS", allow_hyphen_values = true, help_heading = "Method")]
     pub consensus: Option<String>,
-    /// Folds of the cross-validation: single, C or v left to `auto`, vcmkl with `--rules auto` [default: 5]
+    /// Folds of the cross-validation: single, C or v left to `auto`, vcmkl with `--rules auto`
+    /// [default: 5]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub folds: Option<usize>,
     /// Seed of folds, clustering, random starts, landmarks and frequencies [default: 0]
@@ -65,10 +71,12 @@ pub struct MethodArgs {
     /// clmkl, hlmkl: regions that clustering finds [default: 3]
     #[arg(long, value_name = "N", help_heading = "Localized")]
     pub n_clusters: Option<usize>,
-    /// clmkl: average evenness of memberships, or `hard` [default: the middle of the reachable range]
+    /// clmkl: average evenness of memberships, or `hard` [default: the middle of the reachable
+    /// range]
     #[arg(long, value_name = "E", value_parser = evenness, help_heading = "Localized")]
     pub evenness: Option<Value>,
-    /// clmkl, hlmkl: kernel to cluster with, in the kernel language or by its number [default: the average]
+    /// clmkl, hlmkl: kernel to cluster with, in the kernel language or by its number [default: the
+    /// average]
     #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
     pub cluster_kernel: Option<String>,
     /// clmkl, hlmkl: column that says the region, instead of clustering
@@ -86,7 +94,8 @@ pub struct MethodArgs {
     /// lmkl: kernel in whose feature space the gate is linear [default: the average]
     #[arg(long, value_name = "KERNEL", help_heading = "Localized")]
     pub gate_kernel: Option<String>,
-    /// Starts: of the clustering (clmkl, hlmkl) [default: 10] of the gate (lmkl, glmkl, gsmkl) [default: 1] or of `ccp` (vcmkl) [default: 3]
+    /// Starts: of the clustering (clmkl, hlmkl) [default: 10] of the gate (lmkl, glmkl, gsmkl)
+    /// [default: 1] or of `ccp` (vcmkl) [default: 3]
     #[arg(long, value_name = "N", help_heading = "Localized")]
     pub n_init: Option<usize>,
     #[command(flatten)]
@@ -96,7 +105,8 @@ pub struct MethodArgs {
 impl MethodArgs {
     /// What cross-validation is to find, and whether the scale of the kernels says C.
     pub fn choices(&self) -> Result<Choices> {
-        let (own, none) = (TrainSpec::for_method(MethodSpec::named(&self.method)?).choose, Choices::default());
+        let (own, none) =
+            (TrainSpec::for_method(MethodSpec::named(&self.method)?).choose, Choices::default());
         Ok(Choices {
             c: self.c == Some(Setting::Auto),
             scale: self.c.map_or(own.scale, |c| c == Setting::Scale),
@@ -108,7 +118,10 @@ impl MethodArgs {
 
     /// Parameters that were typed, under the names that the catalogue has for them.
     fn given(&self) -> Vec<(&'static str, Value)> {
-        let nu = self.nu.as_deref().map(|nu| if let [one] = nu { (*one).into() } else { Value::Numbers(nu.to_vec()) });
+        let nu = self
+            .nu
+            .as_deref()
+            .map(|nu| if let [one] = nu { (*one).into() } else { Value::Numbers(nu.to_vec()) });
         let all: [(&str, Value); 22] = [
             ("v", self.v.and_then(Setting::given).into()),
             ("p", self.p.clone().into()),
@@ -133,10 +146,14 @@ impl MethodArgs {
             ("consensus", self.consensus.as_deref().into()),
             ("n_init", self.n_init.into()),
         ];
-        all.into_iter().filter(|(_, value)| *value != Value::None).chain(self.others.given()).collect()
+        all.into_iter()
+            .filter(|(_, value)| *value != Value::None)
+            .chain(self.others.given())
+            .collect()
     }
 
-    /// The named method with the parameters given; one it does not have is refused, unless the request has a use of its own for it.
+    /// The named method with the parameters given; one it does not have is refused, unless the
+    /// request has a use of its own for it.
     pub fn method(&self, approx: Approx) -> Result<MethodSpec> {
         let name = self.method.as_str();
         let mut method = MethodSpec::named(name)?;
@@ -152,12 +169,18 @@ impl MethodArgs {
                 continue;
             }
             if !known || MethodSpec::said_by_name(name) == Some(parameter) {
-                return Err(Error::param(parameter, format!("left out with --method {name}"), value));
+                return Err(Error::param(
+                    parameter,
+                    format!("left out with --method {name}"),
+                    value,
+                ));
             }
             method.set(parameter, &value).map_err(|e| match e {
-                Error::Param { name: parameter, expected, got } => {
-                    Error::Param { name: parameter, expected: format!("{expected} with --method {name}"), got }
-                }
+                Error::Param { name: parameter, expected, got } => Error::Param {
+                    name: parameter,
+                    expected: format!("{expected} with --method {name}"),
+                    got,
+                },
                 other => other,
             })?;
         }

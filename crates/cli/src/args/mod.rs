@@ -53,7 +53,8 @@ pub enum Command {
     Gram(GramArgs),
     /// Score every setting of one method by cross-validation
     Tune(Box<TuneArgs>),
-    /// Compare methods over the same splits, parameters chosen inside, with paired tests and a verdict
+    /// Compare methods over the same splits, parameters chosen inside, with paired tests and a
+    /// verdict
     Compare(Box<CompareArgs>),
     /// Run a paper's experiments and put ours beside its numbers
     Reproduce(ReproduceArgs),
@@ -80,7 +81,9 @@ pub struct DemoArgs {
 /// The help of DATA, with the formats that the core reads.
 fn data_help() -> String {
     let formats = mercer::data::format_names();
-    format!("One row per sample: {formats} (.gz or .zst too), or a TOML file that names several views")
+    format!(
+        "One row per sample: {formats} (.gz or .zst too), or a TOML file that names several views"
+    )
 }
 
 #[derive(Debug, Args)]
@@ -101,7 +104,8 @@ pub struct FitArgs {
     pub work: WorkArgs,
     #[command(flatten)]
     pub told: OutputArgs,
-    /// Folds in which the report measures the request and equal weights on rows held out; 0: training rows only
+    /// Folds in which the report measures the request and equal weights on rows held out; 0:
+    /// training rows only
     #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Output")]
     pub report_folds: usize,
     /// Exit with 1 when the tolerance was not reached
@@ -112,7 +116,8 @@ pub struct FitArgs {
 // How long, and on how many threads.
 #[derive(Debug, Args)]
 pub struct WorkArgs {
-    /// Stop after so many seconds and keep what is done: the best model so far, or the runs that are finished
+    /// Stop after so many seconds and keep what is done: the best model so far, or the runs that
+    /// are finished
     #[arg(long, value_parser = positive, value_name = "SECONDS", help_heading = "Effort")]
     pub time_limit: Option<f64>,
     /// Threads (default: one per core); results do not depend on it
@@ -126,7 +131,8 @@ pub struct OutputArgs {
     /// Also write an HTML report
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
-    /// One JSON object on standard output; of `tune` and `compare`, `mercer report` makes a page of it later
+    /// One JSON object on standard output; of `tune` and `compare`, `mercer report` makes a page of
+    /// it later
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// No progress; of `fit`, no summary
@@ -144,7 +150,8 @@ impl OutputArgs {
     }
 }
 
-// What every command that computes takes. (A doc comment would become the help text of the command.)
+// What every command that computes takes. (A doc comment would become the help text of the
+// command.)
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Threads (default: one per core)
@@ -161,7 +168,8 @@ pub struct NewArgs {
     /// Use these rows only: `1-500`, or `1-500:2` for every second one
     #[arg(long, value_parser = span, value_name = "A-B[:STEP]")]
     pub rows: Option<Span>,
-    /// Kernel values of these rows against the training rows, under the name of the fit; may be given several times
+    /// Kernel values of these rows against the training rows, under the name of the fit; may be
+    /// given several times
     #[arg(long, value_parser = named_file, value_name = "NAME=FILE")]
     pub gram: Vec<(String, PathBuf)>,
 }
@@ -193,7 +201,8 @@ pub struct ScoreArgs {
     pub model: PathBuf,
     /// Data with the model's columns and the answers
     pub data: PathBuf,
-    /// Column with the answers: its name, or its number (1 is the first, -1 the last) [default: what the data name]
+    /// Column with the answers: its name, or its number (1 is the first, -1 the last) [default:
+    /// what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
     #[command(flatten)]
@@ -209,7 +218,8 @@ pub struct GramArgs {
     /// Kernels, in the kernel language [default: what the data name, else auto]
     #[arg(long, short, value_name = "TEXT")]
     pub kernels: Option<String>,
-    /// Where the values go: .npz, an archive with `grams` (rows, columns, kernels) and `names`; .npy, the stack alone; .csv, one kernel
+    /// Where the values go: .npz, an archive with `grams` (rows, columns, kernels) and `names`;
+    /// .npy, the stack alone; .csv, one kernel
     #[arg(long, short, default_value = "grams.npz", value_name = "FILE")]
     pub output: PathBuf,
     /// Values against these training rows instead of the rows themselves
@@ -253,7 +263,8 @@ pub struct VerifyArgs {
     pub model: PathBuf,
     /// The data it was fitted on
     pub data: PathBuf,
-    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last) [default: what the data name]
+    /// The column it was fitted to: its name, or its number (1 is the first, -1 the last) [default:
+    /// what the data name]
     #[arg(long, short, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
     /// The rows it was fitted on
@@ -284,7 +295,8 @@ pub struct KernelsArgs {
     /// Parse this text and print its canonical form
     #[arg(long, value_name = "TEXT", conflicts_with = "data")]
     pub check: Option<String>,
-    /// Data in any format that `fit` reads: show how each kernel aligns with the target, its trace, rank and conditioning
+    /// Data in any format that `fit` reads: show how each kernel aligns with the target, its trace,
+    /// rank and conditioning
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub rows: DataArgs,

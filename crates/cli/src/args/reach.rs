@@ -1,4 +1,5 @@
-//! Everything that a request can ask for can be typed at every command that learns, or stands below with the reason why not.
+//! Everything that a request can ask for can be typed at every command that learns, or stands below
+//! with the reason why not.
 
 use clap::Parser as _;
 use mercer::{
@@ -66,8 +67,8 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ("max_iter", &["kernels"], NOT_LEARNED),
 ];
 
-/// Options of data and work that all of these commands have. `gram` learns nothing: it has those of the data that
-/// speak of neither a target nor of kernel values that are in a file already.
+/// Options of data and work that all of these commands have. `gram` learns nothing: it has those of
+/// the data that speak of neither a target nor of kernel values that are in a file already.
 const SHARED: &[(&str, &[&str])] = &[
     ("target", ALL),
     ("task", ALL),
@@ -87,17 +88,26 @@ const SHARED: &[(&str, &[&str])] = &[
 
 /// The request that a command line asks for; `None` where clap refuses it.
 fn asked(command: &str, typed: &str) -> Option<TrainSpec> {
-    let line =
-        ["mercer", command, "x.csv", "--target", "y"].into_iter().chain(typed.split(' ').filter(|t| !t.is_empty()));
+    let line = ["mercer", command, "x.csv", "--target", "y"]
+        .into_iter()
+        .chain(typed.split(' ').filter(|t| !t.is_empty()));
     Some(match Cli::try_parse_from(line).ok()?.command {
         Command::Fit(args) => {
             let choose = args.method.choices().unwrap();
             let method = args.method.method(args.request.bank.approx).unwrap();
             let spec = args.request.request(method, args.method.seed.unwrap_or(0)).unwrap();
-            TrainSpec { c: args.method.c.and_then(crate::values::Setting::given).unwrap_or(spec.c), choose, ..spec }
+            TrainSpec {
+                c: args.method.c.and_then(crate::values::Setting::given).unwrap_or(spec.c),
+                choose,
+                ..spec
+            }
         }
-        Command::Tune(args) => args.request.request(MethodSpec::named(&args.method).unwrap(), args.study.seed).unwrap(),
-        Command::Compare(args) => args.request.request(TrainSpec::default().method, args.study.seed).unwrap(),
+        Command::Tune(args) => {
+            args.request.request(MethodSpec::named(&args.method).unwrap(), args.study.seed).unwrap()
+        }
+        Command::Compare(args) => {
+            args.request.request(TrainSpec::default().method, args.study.seed).unwrap()
+        }
         Command::Kernels(args) => args.bank.request(TrainSpec::default().method, args.seed),
         other => panic!("{other:?}"),
     })
@@ -119,8 +129,13 @@ fn every_field_of_a_request_can_be_typed_or_is_an_exception_with_a_reason() {
             let reached = typed
                 .and_then(|typed| asked(command, &format!("{beside}{typed}")))
                 .is_some_and(|spec| fields(&spec)[field] != plain[field]);
-            let excepted = EXCEPTIONS.iter().any(|(known, commands, _)| known == field && commands.contains(command));
-            assert!(reached != excepted, "{command}, `{field}`: can be typed: {reached}, is an exception: {excepted}");
+            let excepted = EXCEPTIONS
+                .iter()
+                .any(|(known, commands, _)| known == field && commands.contains(command));
+            assert!(
+                reached != excepted,
+                "{command}, `{field}`: can be typed: {reached}, is an exception: {excepted}"
+            );
         }
     }
 }
@@ -132,7 +147,10 @@ fn every_option_of_data_and_work_is_there_for_every_command_that_can_use_it() {
     for (option, commands) in SHARED {
         for command in *commands {
             let flags = program.find_subcommand(command).unwrap();
-            assert!(flags.get_arguments().any(|a| a.get_long() == Some(option)), "{command} has no --{option}");
+            assert!(
+                flags.get_arguments().any(|a| a.get_long() == Some(option)),
+                "{command} has no --{option}"
+            );
         }
     }
 }
@@ -172,12 +190,23 @@ fn every_parameter_of_a_method_has_a_flag_that_names_the_method_and_an_axis_in_g
             assert_eq!(spec.method.get(name).unwrap().to_string(), value, "{} {flag}", info.name);
             let grid = Grid::parse(&format!("{name}={value}"), &method).unwrap();
             let specs = grid.specs(&TrainSpec::for_method(method.clone())).unwrap();
-            assert_eq!(specs[0].method.get(name).unwrap().to_string(), value, "{} {name} in a grid", info.name);
+            assert_eq!(
+                specs[0].method.get(name).unwrap().to_string(),
+                value,
+                "{} {name} in a grid",
+                info.name
+            );
             let shared = ["folds", "seed", "n_init"].contains(&name);
-            let arg =
-                flags.get_arguments().find(|a| a.get_long().is_some_and(|long| format!("--{long}") == flag)).unwrap();
+            let arg = flags
+                .get_arguments()
+                .find(|a| a.get_long().is_some_and(|long| format!("--{long}") == flag))
+                .unwrap();
             let help = arg.get_help().unwrap().to_string();
-            assert!(shared || help.contains(info.name), "the help of {flag} does not name {}: {help}", info.name);
+            assert!(
+                shared || help.contains(info.name),
+                "the help of {flag} does not name {}: {help}",
+                info.name
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The request that all commands share, as it is typed, and the typed request made from it: once, here.
+//! The request that all commands share, as it is typed, and the typed request made from it: once,
+//! here.
 
 use clap::Args;
 use mercer::{
@@ -10,21 +11,31 @@ use mercer::{
 
 use crate::values::{bytes, class_weight, named, number};
 
-// Which kernels there are and how they are stored: all that a bank needs before anything is learned from it.
+// Which kernels there are and how they are stored: all that a bank needs before anything is learned
+// from it.
 #[derive(Debug, Args)]
 pub struct BankArgs {
-    /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what the data name, else auto]
+    /// Kernels, in the kernel language (see `mercer kernels`), or `auto`, or `paper` [default: what
+    /// the data name, else auto]
     #[arg(long, short, value_name = "TEXT", help_heading = "Kernels")]
     pub kernels: Option<String>,
     /// How each kernel is scaled [default: multiplicative; smkl: trace]
     #[arg(long, help_heading = "Kernels",
         value_parser = named::<Normalize>(&["trace", "multiplicative", "spherical", "center", "none"]))]
     pub normalize: Option<Normalize>,
-    /// Leave columns as they are instead of bringing them to mean 0, deviation 1 on the training rows
+    /// Leave columns as they are instead of bringing them to mean 0, deviation 1 on the training
+    /// rows
     #[arg(long, help_heading = "Kernels")]
     pub no_standardize: bool,
-    /// Steps on ordered columns: average(k), difference(k), difference(k, keep), snv; `… on view(name)`
-    #[arg(long, default_value = "", hide_default_value = true, value_name = "STEPS", help_heading = "Kernels")]
+    /// Steps on ordered columns: average(k), difference(k), difference(k, keep), snv;
+    /// `… on view(name)`
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "STEPS",
+        help_heading = "Kernels"
+    )]
     pub preprocess: String,
     /// Rows that lack a view: an error, or their kernel values imputed in feature space
     #[arg(long, default_value = "refuse", help_heading = "Kernels",
@@ -34,14 +45,16 @@ pub struct BankArgs {
     #[arg(long, default_value = "refuse", help_heading = "Kernels",
         value_parser = named::<Indefinite>(&["refuse", "shift", "clip", "flip"]))]
     pub indefinite: Indefinite,
-    /// What stands in for every kernel, at a fixed rank: `nystrom(R)`, landmark rows; `rff(R)`, random Fourier features (rbf, laplace)
+    /// What stands in for every kernel, at a fixed rank: `nystrom(R)`, landmark rows; `rff(R)`,
+    /// random Fourier features (rbf, laplace)
     #[arg(long, default_value_t = Approx::None, value_name = "HOW", help_heading = "Kernels")]
     pub approx: Approx,
     /// How kernels are stored
     #[arg(long, default_value = "auto", help_heading = "Kernels",
         value_parser = named::<Storage>(&["auto", "dense", "dense-f32", "low-rank"]))]
     pub storage: Storage,
-    /// Memory for kernels, of one fit where there are several, e.g. 512M or 4G [default: half the machine's]
+    /// Memory for kernels, of one fit where there are several, e.g. 512M or 4G [default: half the
+    /// machine's]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Kernels")]
     pub memory: Option<u64>,
 }
@@ -56,7 +69,8 @@ pub struct RequestArgs {
     pub loss: Option<LossName>,
     #[arg(long, value_parser = number, allow_negative_numbers = true, help_heading = "Problem", help = epsilon_help())]
     pub epsilon: Option<f64>,
-    /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to deviation 1 on the training rows
+    /// Leave numbers to predict in their own units, in which C then is, instead of bringing them to
+    /// deviation 1 on the training rows
     #[arg(long, help_heading = "Problem")]
     pub no_scale_target: bool,
     /// `balanced`, or a factor per class: `yes=5,no=1`
@@ -91,8 +105,8 @@ fn epsilon_help() -> String {
 }
 
 impl BankArgs {
-    /// The typed request as far as it speaks of kernels. `seed` draws landmarks and frequencies. The bank itself may be left to the data
-    /// (see [`crate::commands::load`]).
+    /// The typed request as far as it speaks of kernels. `seed` draws landmarks and frequencies.
+    /// The bank itself may be left to the data (see [`crate::commands::load`]).
     pub fn request(&self, method: MethodSpec, seed: u64) -> TrainSpec {
         let own = match self.normalize {
             Some(normalize) => TrainSpec { method, normalize, ..TrainSpec::default() },

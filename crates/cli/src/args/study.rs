@@ -16,8 +16,9 @@ pub struct StudyArgs {
     /// Column whose equal values stay in one part of every split
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub group_column: Option<String>,
-    /// What is measured, and what parameters are chosen by: accuracy, `balanced_accuracy`, auc, mcc, f1, `macro_f1`, `micro_f1`,
-    /// `log_loss`, `cost(c1, c2)`, rmse, mae, r2, nmse [default: accuracy or rmse]
+    /// What is measured, and what parameters are chosen by: accuracy, `balanced_accuracy`, auc,
+    /// mcc, f1, `macro_f1`, `micro_f1`, `log_loss`, `cost(c1, c2)`, rmse, mae, r2, nmse [default:
+    /// accuracy or rmse]
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// Rows are in the order of time: always train on what came before
@@ -32,7 +33,8 @@ pub struct StudyArgs {
     /// Seed of splits, folds, landmarks and frequencies
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Keep finished runs in this file and go on from it [default: one in the temporary folder, removed at the end]
+    /// Keep finished runs in this file and go on from it [default: one in the temporary folder,
+    /// removed at the end]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub journal: Option<PathBuf>,
     #[command(flatten)]
@@ -51,7 +53,8 @@ pub struct TuneArgs {
     /// The method (see `mercer methods`); also `l1` and `l2`
     #[arg(long, short, default_value = "gmkl")]
     pub method: String,
-    /// Settings to try: `C=0.1..1000; v=0..1:0.1`, `C=10^-1..10^3`, `p=1|1.5|2` [default: C in five steps of ten]
+    /// Settings to try: `C=0.1..1000; v=0..1:0.1`, `C=10^-1..10^3`, `p=1|1.5|2` [default: C in five
+    /// steps of ten]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub grid: String,
     /// Folds
@@ -76,7 +79,8 @@ pub struct CompareArgs {
     pub data: PathBuf,
     #[command(flatten)]
     pub rows: DataArgs,
-    /// Methods, with settings of their own in brackets: `all`, `l1, gmkl(v=0.5), smkl(C=1|10)`; uniform and single always take part
+    /// Methods, with settings of their own in brackets: `all`, `l1, gmkl(v=0.5), smkl(C=1|10)`;
+    /// uniform and single always take part
     #[arg(long, short, default_value = "all")]
     pub methods: String,
     /// Settings all methods choose from inside each training part [default: C in steps of ten]
@@ -124,10 +128,12 @@ pub struct ReproduceArgs {
     /// Only these parts, by name
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub only: Vec<String>,
-    /// Folder that holds experiment.toml and expected.csv; got.csv and page.md go there [default: reproduce/PAPER]
+    /// Folder that holds experiment.toml and expected.csv; got.csv and page.md go there [default:
+    /// reproduce/PAPER]
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
-    /// Where got.csv and page.md go instead; rows that are in this got.csv already are not run again
+    /// Where got.csv and page.md go instead; rows that are in this got.csv already are not run
+    /// again
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
     /// Threads (default: one per core); results do not depend on it

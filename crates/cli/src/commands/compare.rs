@@ -23,12 +23,14 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
         Some(folds) => Splitting::Folds { folds, repeats: args.repeats },
         None => Splitting::Random { train: args.train, repeats: args.repeats },
     };
-    let protocol = select::protocol(study, &loaded.target, plain, args.inner_folds, args.search_tol)?;
+    let protocol =
+        select::protocol(study, &loaded.target, plain, args.inner_folds, args.search_tol)?;
     let mut list = contenders(&args.methods, &loaded.spec, &common, &loaded.target)?;
     if request.bank.normalize.is_none() {
         list = list.into_iter().map(Contender::with_own_scaling).collect();
     }
-    let splits = protocol.splitting.splits(&loaded.target, loaded.groups.as_deref(), protocol.seed)?.len();
+    let splits =
+        protocol.splitting.splits(&loaded.target, loaded.groups.as_deref(), protocol.seed)?.len();
     let ticker = select::ticker(study, splits);
     let work = loaded.study(&protocol, &ticker);
     let (journal, temporary) = select::journal(study.journal.as_deref(), &work.key(&list))?;

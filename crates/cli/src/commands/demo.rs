@@ -15,7 +15,8 @@ use serde_json::json;
 
 use crate::{Exit, args::DemoArgs, describe, output, scores};
 
-/// As in the GMKL paper: 150 rows to learn from, 150 to test on, 273 unit-trace kernels on 20 columns.
+/// As in the GMKL paper: 150 rows to learn from, 150 to test on, 273 unit-trace kernels on 20
+/// columns.
 const ROWS: usize = 300;
 /// Unit-trace kernels need a C about n times larger than kernels of unit variance do.
 const GRID: [f64; 3] = [10.0, 100.0, 1000.0];
@@ -44,7 +45,8 @@ pub fn run(args: &DemoArgs) -> Result<Exit> {
     })?;
     output::write_file(&args.out, report::html(&page(args, &fits, &held.1)?).as_bytes())?;
     if args.run.json {
-        let value = |f: &Fitted| json!({ "c": f.c, "row": f.row, "fit": describe::value(&f.model, false) });
+        let value =
+            |f: &Fitted| json!({ "c": f.c, "row": f.row, "fit": describe::value(&f.model, false) });
         output::json(
             &json!({ "report": args.out.display().to_string(), "methods": fits.iter().map(value).collect::<Vec<_>>() }),
         )?;
@@ -55,13 +57,32 @@ pub fn run(args: &DemoArgs) -> Result<Exit> {
 }
 
 /// C with the best mean accuracy over folds (of equals the largest), then a fit on all of `learn`.
-fn fit(label: &'static str, learn: &(Dataset, Target), held: &(Dataset, Target), seed: u64) -> Result<Fitted> {
+fn fit(
+    label: &'static str,
+    learn: &(Dataset, Target),
+    held: &(Dataset, Target),
+    seed: u64,
+) -> Result<Fitted> {
     let with = |c: f64| -> Result<TrainSpec> {
         let method = MethodSpec::named(label)?;
-        Ok(TrainSpec { method, kernels: "paper".into(), normalize: Normalize::Trace, c, ..TrainSpec::default() })
+        Ok(TrainSpec {
+            method,
+            kernels: "paper".into(),
+            normalize: Normalize::Trace,
+            c,
+            ..TrainSpec::default()
+        })
     };
     let specs = GRID.into_iter().map(with).collect::<Result<Vec<_>>>()?;
-    let spec = &specs[grid_search(Source::Table(&learn.0), &learn.1, None, &specs, (FOLDS, seed), &mut Silent)?.best];
+    let spec = &specs[grid_search(
+        Source::Table(&learn.0),
+        &learn.1,
+        None,
+        &specs,
+        (FOLDS, seed),
+        &mut Silent,
+    )?
+    .best];
     let model = mercer::train(&learn.0, &learn.1, None, spec, &mut Silent)?;
     let predicted = model.predict(&held.0)?;
     let row = MethodRow::new(label, &model, Some(scores::headline("test", &held.1, &predicted)?));
@@ -115,14 +136,25 @@ fn page(args: &DemoArgs, fits: &[Fitted], truth: &Target) -> Result<ReportData> 
         title: "mercer demo: which columns matter?".into(),
         command: output::command_line(),
         version: shown.model.version.clone(),
-        data: facts.map(|(label, value)| (label.to_string(), value)).into_iter().chain(fits.iter().map(cost)).collect(),
+        data: facts
+            .map(|(label, value)| (label.to_string(), value))
+            .into_iter()
+            .chain(fits.iter().map(cost))
+            .collect(),
         methods: fits.iter().map(|f| f.row.clone()).collect(),
         weights: fits.iter().map(|f| WeightPanel::new(f.label, &f.model)).collect(),
         traces: fits.iter().flat_map(|f| report::trace_lines(f.label, &f.model)).collect(),
-        outcome: Some(scores::outcome(format!("{}, test rows", shown.label), truth, &shown.predicted)?),
+        outcome: Some(scores::outcome(
+            format!("{}, test rows", shown.label),
+            truth,
+            &shown.predicted,
+        )?),
         alignment: None,
         comparison: None,
         tuning: None,
-        warnings: fits.iter().flat_map(|f| f.model.warnings.iter().map(|w| format!("{}: {w}", f.label))).collect(),
+        warnings: fits
+            .iter()
+            .flat_map(|f| f.model.warnings.iter().map(|w| format!("{}: {w}", f.label)))
+            .collect(),
     })
 }

@@ -34,11 +34,23 @@ pub struct Plan {
 impl Plan {
     pub fn new(args: FitArgs) -> Result<Self> {
         let bank = &args.request.bank;
-        let outputs = [("--output", Some(args.output.as_path())), ("--report", args.told.report.as_deref())];
-        check_outputs(&outputs, &args.data, None, &grams(bank.kernels.as_deref(), &args.rows.gram)?)?;
-        let asked = args.request.request(args.method.method(bank.approx)?, args.method.seed.unwrap_or(0))?;
+        let outputs =
+            [("--output", Some(args.output.as_path())), ("--report", args.told.report.as_deref())];
+        check_outputs(
+            &outputs,
+            &args.data,
+            None,
+            &grams(bank.kernels.as_deref(), &args.rows.gram)?,
+        )?;
+        let asked = args
+            .request
+            .request(args.method.method(bank.approx)?, args.method.seed.unwrap_or(0))?;
         let choose = args.method.choices()?;
-        let spec = TrainSpec { c: args.method.c.and_then(Setting::given).unwrap_or(asked.c), choose, ..asked };
+        let spec = TrainSpec {
+            c: args.method.c.and_then(Setting::given).unwrap_or(asked.c),
+            choose,
+            ..asked
+        };
         spec.check()?;
         Ok(Self { args, spec })
     }
@@ -48,7 +60,8 @@ impl Plan {
         let args = &self.args;
         let loaded = load(&args.data, &args.rows, None, &args.request.bank, self.spec.clone())?;
         let Loaded { data, target, weight, spec, .. } = &loaded;
-        let mut progress = Progress::new(args.told.show(), spec.tol, spec.max_iter, args.work.time_limit);
+        let mut progress =
+            Progress::new(args.told.show(), spec.tol, spec.max_iter, args.work.time_limit);
         let model = threads::install(args.work.threads, || {
             mercer::train(data, target, weight.as_deref(), spec, &mut progress)
         })?;
@@ -72,7 +85,8 @@ impl Plan {
         if self.args.told.json {
             let mut value = describe::value(model, false);
             value["model"] = json!(self.args.output.display().to_string());
-            value["report"] = json!(self.args.told.report.as_ref().map(|p| p.display().to_string()));
+            value["report"] =
+                json!(self.args.told.report.as_ref().map(|p| p.display().to_string()));
             value["stopped_by"] = match cause {
                 Some(Cause::Interrupt) => "interrupt".into(),
                 Some(Cause::TimeLimit) => "time_limit".into(),
@@ -83,9 +97,15 @@ impl Plan {
         if self.args.told.quiet {
             return Ok(());
         }
-        output::print(&format!("{}\nmodel saved to {}\n", describe::text(model, false), self.args.output.display()))?;
+        output::print(&format!(
+            "{}\nmodel saved to {}\n",
+            describe::text(model, false),
+            self.args.output.display()
+        ))?;
         match &self.args.told.report {
-            Some(path) if cause != Some(Cause::Interrupt) => output::print(&format!("report in {}\n", path.display())),
+            Some(path) if cause != Some(Cause::Interrupt) => {
+                output::print(&format!("report in {}\n", path.display()))
+            }
             _ => Ok(()),
         }
     }
@@ -109,7 +129,10 @@ impl Plan {
             None => Some(scores::outcome(format!("{method}, training rows"), &truth, &predicted)?),
         };
         Ok(ReportData {
-            title: format!("mercer: {key} from {}", self.args.data.file_name().unwrap_or_default().display()),
+            title: format!(
+                "mercer: {key} from {}",
+                self.args.data.file_name().unwrap_or_default().display()
+            ),
             command: output::command_line(),
             version: model.version.clone(),
             data: [
@@ -133,8 +156,14 @@ impl Plan {
         })
     }
 
-    /// The same request and equal weights on rows held out, fold by fold; where that is not possible the reader is told.
-    fn held_out(&self, label: &str, loaded: &Loaded, warnings: &mut Vec<String>) -> Option<Comparison> {
+    /// The same request and equal weights on rows held out, fold by fold; where that is not
+    /// possible the reader is told.
+    fn held_out(
+        &self,
+        label: &str,
+        loaded: &Loaded,
+        warnings: &mut Vec<String>,
+    ) -> Option<Comparison> {
         let mut without = |why: &str| {
             warnings.push(format!(
                 "Scores on this page are of the training rows{why}; `mercer score` measures rows held out."

@@ -45,7 +45,9 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
         "use fewer rows or kernels",
     )?;
     let against = train.as_ref().map(|_| &base);
-    let blocks = threads::install(args.run.threads, || gram_block(&rows, against, &kernels, args.normalize))?;
+    let blocks = threads::install(args.run.threads, || {
+        gram_block(&rows, against, &kernels, args.normalize)
+    })?;
     let mut values = vec![0.0; cells];
     for (t, block) in blocks.iter().enumerate() {
         values.chunks_exact_mut(shape[2]).zip(block.data()).for_each(|(cell, &v)| cell[t] = v);
@@ -55,7 +57,9 @@ pub fn run(args: &GramArgs) -> Result<Exit> {
     let bytes = form.bytes(&shape, values, &names, &args.output)?;
     output::write_file(&args.output, &bytes)?;
     if args.run.json {
-        output::json(&json!({ "output": args.output.display().to_string(), "shape": shape, "names": names }))?;
+        output::json(
+            &json!({ "output": args.output.display().to_string(), "shape": shape, "names": names }),
+        )?;
     } else {
         let size = human_bytes(bytes.len() as u64);
         output::print(&format!(
@@ -103,16 +107,25 @@ impl Form {
         if self != Self::Csv || kernels <= 1 {
             return Ok(());
         }
-        let problem = format!("a csv file holds one matrix, and these are {kernels}; end the name in .npz or .npy");
+        let problem = format!(
+            "a csv file holds one matrix, and these are {kernels}; end the name in .npz or .npy"
+        );
         Err(Error::file(path, problem))
     }
 
-    fn bytes(self, shape: &[usize], values: Vec<f64>, names: &[String], path: &Path) -> Result<Vec<u8>> {
+    fn bytes(
+        self,
+        shape: &[usize],
+        values: Vec<f64>,
+        names: &[String],
+        path: &Path,
+    ) -> Result<Vec<u8>> {
         let failed = |e: std::io::Error| Error::file(path, e);
         match self {
             Self::Npz => {
                 let grams = Array { shape: shape.to_vec(), values: Values::Numbers(values) };
-                let labels = Array { shape: vec![names.len()], values: Values::Texts(names.to_vec()) };
+                let labels =
+                    Array { shape: vec![names.len()], values: Values::Texts(names.to_vec()) };
                 let mut file = Cursor::new(Vec::new());
                 write_npz(&mut file, [("grams", &grams), ("names", &labels)]).map_err(failed)?;
                 Ok(file.into_inner())
@@ -123,7 +136,9 @@ impl Form {
                 Ok(bytes)
             }
             Self::Csv => {
-                let line = |row: &[f64]| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
+                let line = |row: &[f64]| {
+                    row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n"
+                };
                 Ok(values.chunks(shape[1].max(1)).map(line).collect::<String>().into_bytes())
             }
         }

@@ -27,10 +27,13 @@ fn page(args: &InspectArgs, model: &Model) -> ReportData {
         title: format!("mercer: {}", args.model.display()),
         command: output::command_line(),
         version: model.version.clone(),
-        data: [("training rows", Some(model.n_samples.to_string())), ("kernels as", report::approximation(model))]
-            .into_iter()
-            .filter_map(|(label, value)| Some((label.into(), value?)))
-            .collect(),
+        data: [
+            ("training rows", Some(model.n_samples.to_string())),
+            ("kernels as", report::approximation(model)),
+        ]
+        .into_iter()
+        .filter_map(|(label, value)| Some((label.into(), value?)))
+        .collect(),
         methods: vec![MethodRow::new(&method, model, None)],
         weights: vec![WeightPanel::new(&method, model)],
         traces: report::trace_lines(&method, model),

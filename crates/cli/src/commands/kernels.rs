@@ -1,4 +1,5 @@
-//! `mercer kernels`: the kernel language, a check of a text in it, and what a bank looks like on a table.
+//! `mercer kernels`: the kernel language, a check of a text in it, and what a bank looks like on a
+//! table.
 
 use std::fmt::Write as _;
 
@@ -78,12 +79,16 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         let report = [("--report", args.report.as_deref())];
         check_outputs(&report, path, None, &grams(args.bank.kernels.as_deref(), &args.rows.gram)?)?;
         let spec = args.bank.request(TrainSpec::default().method, args.seed);
-        let Loaded { data, target, weight, spec, key, .. } = load(path, &args.rows, None, &args.bank, spec)?;
+        let Loaded { data, target, weight, spec, key, .. } =
+            load(path, &args.rows, None, &args.bank, spec)?;
         let found = threads::install(args.run.threads, || {
             Prepared::from_table(&data, &target, weight.as_deref(), &spec)?.diagnose()
         })?;
         if let Some(to) = &args.report {
-            output::write_file(to, report::html(&page(args, (&key, &spec.kernels), &found)).as_bytes())?;
+            output::write_file(
+                to,
+                report::html(&page(args, (&key, &spec.kernels), &found)).as_bytes(),
+            )?;
         }
         if args.run.json {
             output::json(&json!(found))?;
@@ -127,20 +132,35 @@ fn words(found: &Diagnosis, all: bool) -> String {
     };
     let headers = ["kernel", "alignment", "trace", "effective rank", "rank", "condition"];
     let lines: Vec<Vec<String>> = ranked[..shown].iter().map(line).collect();
-    let mut out = format!("{} rows, {} kernels\n\n{}", found.n_samples, ranked.len(), table(&headers, &lines));
+    let mut out = format!(
+        "{} rows, {} kernels\n\n{}",
+        found.n_samples,
+        ranked.len(),
+        table(&headers, &lines)
+    );
     if ranked.len() > shown {
-        let _ = writeln!(out, "… and {} more, which align less with the target", ranked.len() - shown);
+        let _ =
+            writeln!(out, "… and {} more, which align less with the target", ranked.len() - shown);
     }
     let m = ranked.len();
-    let mut pairs: Vec<(usize, usize)> = (0..m).flat_map(|s| (s + 1..m).map(move |t| (s, t))).collect();
+    let mut pairs: Vec<(usize, usize)> =
+        (0..m).flat_map(|s| (s + 1..m).map(move |t| (s, t))).collect();
     pairs.sort_by(|a, b| found.between[b.0][b.1].total_cmp(&found.between[a.0][a.1]));
     pairs.truncate(PAIRS);
     if !pairs.is_empty() {
         let line = |&(s, t): &(usize, usize)| {
-            vec![panel.kernels[s].clone(), panel.kernels[t].clone(), format!("{:.3}", found.between[s][t])]
+            vec![
+                panel.kernels[s].clone(),
+                panel.kernels[t].clone(),
+                format!("{:.3}", found.between[s][t]),
+            ]
         };
         let lines: Vec<Vec<String>> = pairs.iter().map(line).collect();
-        let _ = write!(out, "\nkernels most alike\n\n{}", table(&["kernel", "and", "alignment"], &lines));
+        let _ = write!(
+            out,
+            "\nkernels most alike\n\n{}",
+            table(&["kernel", "and", "alignment"], &lines)
+        );
     }
     for warning in &found.warnings {
         let _ = write!(out, "\nwarning: {warning}\n");
@@ -149,7 +169,9 @@ fn words(found: &Diagnosis, all: bool) -> String {
 }
 
 fn page(args: &KernelsArgs, (target, kernels): (&str, &str), found: &Diagnosis) -> ReportData {
-    let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map_or_else(String::new, |p| p.display().to_string());
+    let shown = |path: &Option<std::path::PathBuf>| {
+        path.as_ref().map_or_else(String::new, |p| p.display().to_string())
+    };
     ReportData {
         title: format!("mercer: kernels on {}", shown(&args.data)),
         command: output::command_line(),

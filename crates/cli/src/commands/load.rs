@@ -32,7 +32,12 @@ impl Loaded {
     /// The work of `tune` and `compare` on these rows.
     pub fn study<'a>(&'a self, protocol: &'a Protocol, watch: &'a dyn Watch) -> Study<'a> {
         let (weight, groups) = (self.weight.as_deref(), self.groups.as_deref());
-        Study { weight, groups, watch, ..Study::new(Source::Table(&self.data), &self.target, protocol) }
+        Study {
+            weight,
+            groups,
+            watch,
+            ..Study::new(Source::Table(&self.data), &self.target, protocol)
+        }
     }
 }
 
@@ -50,14 +55,23 @@ pub fn load(
     let target = table.target(key, args.task)?;
     check_epsilon(spec.epsilon, &target)?;
     let others = args.weight_column.as_deref().into_iter().chain(group_column);
-    let data = features(&table, &args.table, &std::iter::once(key).chain(others).collect::<Vec<_>>())?;
+    let data =
+        features(&table, &args.table, &std::iter::once(key).chain(others).collect::<Vec<_>>())?;
     let weight = weights(&table, args.weight_column.as_deref())?;
     let groups = group_column.map(|name| table.column(name).map(numbered)).transpose()?;
     let kernels = bank.kernels.as_deref().or(table.kernels()).map_or(spec.kernels, String::from);
-    Ok(Loaded { data, target, weight, groups, spec: TrainSpec { kernels, ..spec }, key: key.to_string() })
+    Ok(Loaded {
+        data,
+        target,
+        weight,
+        groups,
+        spec: TrainSpec { kernels, ..spec },
+        key: key.to_string(),
+    })
 }
 
-/// Refuses outputs that cannot be, or that are among what is read: the data, files of kernel values and `more`.
+/// Refuses outputs that cannot be, or that are among what is read: the data, files of kernel values
+/// and `more`.
 pub fn check_outputs(
     outputs: &[(&str, Option<&Path>)],
     data: &Path,
@@ -68,8 +82,14 @@ pub fn check_outputs(
     output::check(outputs, &std::iter::once(data).chain(more).chain(files).collect::<Vec<_>>())
 }
 
-/// Reads data of any format, in `memory` bytes at most; says what reading did that was not asked for.
-pub fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)], memory: Option<u64>) -> Result<Table> {
+/// Reads data of any format, in `memory` bytes at most; says what reading did that was not asked
+/// for.
+pub fn read(
+    path: &Path,
+    rows: Option<Span>,
+    grams: &[(String, PathBuf)],
+    memory: Option<u64>,
+) -> Result<Table> {
     let mut table = data::read_within(path, rows, memory)?;
     for (name, file) in grams {
         table = table.with_gram(name, file)?;
@@ -78,13 +98,16 @@ pub fn read(path: &Path, rows: Option<Span>, grams: &[(String, PathBuf)], memory
     Ok(table)
 }
 
-/// Files of kernel values that were given, and those that a bank names as `precomputed(FILE)`: each is read as a view of its name.
+/// Files of kernel values that were given, and those that a bank names as `precomputed(FILE)`: each
+/// is read as a view of its name.
 pub fn grams(bank: Option<&str>, given: &[(String, PathBuf)]) -> Result<Vec<(String, PathBuf)>> {
     let named = bank.map_or_else(|| Ok(Vec::new()), language::precomputed)?;
     let mut grams = given.to_vec();
     for name in named {
         // `grams.npz.2` is the second kernel of a stack.
-        let stack = name.rsplit_once('.').filter(|(_, k)| !k.is_empty() && k.bytes().all(|b| b.is_ascii_digit()));
+        let stack = name
+            .rsplit_once('.')
+            .filter(|(_, k)| !k.is_empty() && k.bytes().all(|b| b.is_ascii_digit()));
         let name = match stack {
             Some((stack, _)) if !Path::new(&name).is_file() => stack.to_string(),
             _ => name,
@@ -98,8 +121,10 @@ pub fn grams(bank: Option<&str>, given: &[(String, PathBuf)]) -> Result<Vec<(Str
 
 /// The columns to learn from: those typed, less `others`, which hold something else.
 pub fn features(table: &Table, args: &TableArgs, others: &[&str]) -> Result<Dataset> {
-    let exclude: Vec<&str> = args.exclude.iter().map(String::as_str).chain(others.iter().copied()).collect();
-    let only: Option<Vec<&str>> = args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
+    let exclude: Vec<&str> =
+        args.exclude.iter().map(String::as_str).chain(others.iter().copied()).collect();
+    let only: Option<Vec<&str>> =
+        args.columns.as_ref().map(|c| c.iter().map(String::as_str).collect());
     table.dataset(&exclude, only.as_deref())
 }
 
@@ -110,7 +135,11 @@ pub fn target_key<'a>(typed: Option<&'a str>, table: &'a Table) -> Result<&'a st
         let listed = some.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
         let more = if all > 10 { format!(" and {} more", all - 10) } else { String::new() };
         let remedy = format!("name it with --target COL; the columns are {listed}{more}");
-        Error::data("the column to predict", "none was named, and the data do not say which it is", remedy)
+        Error::data(
+            "the column to predict",
+            "none was named, and the data do not say which it is",
+            remedy,
+        )
     })
 }
 
@@ -118,7 +147,11 @@ pub fn target_key<'a>(typed: Option<&'a str>, table: &'a Table) -> Result<&'a st
 pub fn weights(table: &Table, key: Option<&str>) -> Result<Option<Vec<f64>>> {
     key.map(|key| match table.column(key)? {
         Column::Numeric(values) => Ok(values.clone()),
-        Column::Text(_) => Err(Error::data(format!("weight column `{key}`"), "holds text", "choose a numeric column")),
+        Column::Text(_) => Err(Error::data(
+            format!("weight column `{key}`"),
+            "holds text",
+            "choose a numeric column",
+        )),
     })
     .transpose()
 }

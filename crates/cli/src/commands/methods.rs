@@ -11,7 +11,9 @@ pub fn run(args: &MethodsArgs) -> Result<Exit> {
     } else {
         let rows: Vec<Vec<String>> = catalogue()
             .iter()
-            .map(|m| [m.name, m.summary, m.certificate, &m.parameter_line()].map(String::from).to_vec())
+            .map(|m| {
+                [m.name, m.summary, m.certificate, &m.parameter_line()].map(String::from).to_vec()
+            })
             .collect();
         output::print(&table(&["name", "what it is", "certificate", "parameters"], &rows))?;
     }

@@ -21,7 +21,10 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     let inputs: Vec<&Path> = [args.model.as_path(), &args.data].into_iter().chain(grams).collect();
     output::check(&[("--output", args.output.as_deref())], &inputs)?;
     let model = Model::load(&args.model)?;
-    let data = super::features(&super::load::read(&args.data, args.new.rows, &args.new.gram, None)?, &model)?;
+    let data = super::features(
+        &super::load::read(&args.data, args.new.rows, &args.new.gram, None)?,
+        &model,
+    )?;
     let decision = threads::install(args.run.threads, || model.decision(&data))?;
     let predicted = model.decide(&decision);
     let mut extras: Vec<Extra> = Vec::new();
@@ -37,7 +40,8 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     match (args.run.json, &args.output) {
         (true, path) => {
             let path = path.as_ref().map(|p| p.display().to_string());
-            let mut value = json!({ "rows": data.len(), "predictions": values(&predicted), "output": path });
+            let mut value =
+                json!({ "rows": data.len(), "predictions": values(&predicted), "output": path });
             for (name, numbers) in &extras {
                 let key = if *name == "probability" { "probabilities" } else { name };
                 value[key] = (0..numbers.rows()).map(|i| json!(numbers.row(i))).collect();
@@ -63,7 +67,9 @@ fn probabilities(model: &Model, decision: &Matrix) -> Result<Matrix> {
 
 fn values(predicted: &Target) -> Vec<Value> {
     match predicted {
-        Target::Classes { names, labels } => labels.iter().map(|&l| names[l].clone().into()).collect(),
+        Target::Classes { names, labels } => {
+            labels.iter().map(|&l| names[l].clone().into()).collect()
+        }
         Target::Values(values) => values.iter().map(|&v| v.into()).collect(),
     }
 }
@@ -97,5 +103,9 @@ fn csv(model: &Model, predicted: &Target, extras: &[Extra]) -> String {
 }
 
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into() }
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
 }

@@ -27,8 +27,11 @@ pub fn check(
     rows: &DataArgs,
     request: &RequestArgs,
 ) -> Result<()> {
-    let outputs =
-        [("--output", model), ("--report", study.told.report.as_deref()), ("--journal", study.journal.as_deref())];
+    let outputs = [
+        ("--output", model),
+        ("--report", study.told.report.as_deref()),
+        ("--journal", study.journal.as_deref()),
+    ];
     check_outputs(&outputs, data, None, &grams(request.bank.kernels.as_deref(), &rows.gram)?)
 }
 
@@ -40,14 +43,22 @@ pub fn protocol(
     inner: usize,
     search_tol: f64,
 ) -> Result<Protocol> {
-    let metric = study.metric.as_deref().map_or_else(|| Ok(Metric::default_for(target)), Metric::named)?;
+    let metric =
+        study.metric.as_deref().map_or_else(|| Ok(Metric::default_for(target)), Metric::named)?;
     let splitting = match (study.time, study.leave_one_out, plain) {
         (true, _, Splitting::Folds { folds, .. }) => Splitting::Time { folds },
         (true, _, Splitting::Random { repeats, .. }) => Splitting::Time { folds: repeats },
         (_, true, _) => Splitting::LeaveOneOut,
         (_, _, plain) => plain,
     };
-    let protocol = Protocol { splitting, seed: study.seed, metric, folds: inner, search_tol, abandon: study.abandon };
+    let protocol = Protocol {
+        splitting,
+        seed: study.seed,
+        metric,
+        folds: inner,
+        search_tol,
+        abandon: study.abandon,
+    };
     protocol.check(target)?;
     Ok(protocol)
 }
@@ -71,7 +82,8 @@ pub fn journal(given: Option<&Path>, key: &str) -> Result<(Journal, Option<PathB
 /// The watch, with as many workers as there will be.
 pub fn ticker(study: &StudyArgs, splits: usize) -> Ticker {
     catch_interrupt_saying("finished runs are kept, and the same command goes on from them");
-    Ticker::new(study.told.show(), "", workers(study.work.threads).min(splits)).within(study.work.time_limit)
+    Ticker::new(study.told.show(), "", workers(study.work.threads).min(splits))
+        .within(study.work.time_limit)
 }
 
 pub fn workers(threads: Option<usize>) -> usize {
@@ -91,7 +103,9 @@ pub fn finish(study: &StudyArgs, page: &ReportData, temporary: Option<PathBuf>) 
 
 pub fn stopped(journal: Option<&Path>) -> Exit {
     let place = journal.map_or_else(String::new, |p| format!(" in {}", p.display()));
-    output::note(&format!("stopped; finished runs are kept{place}: the same command goes on from there"));
+    output::note(&format!(
+        "stopped; finished runs are kept{place}: the same command goes on from there"
+    ));
     Exit::Interrupted
 }
 
@@ -101,11 +115,13 @@ pub fn facts(data: &Path, loaded: &Loaded) -> Vec<(String, String)> {
         Target::Values(_) => format!("{}, a number", loaded.key),
         Target::Classes { names, labels } => {
             let count = |c: usize| labels.iter().filter(|l| **l == c).count();
-            let told: Vec<String> = names.iter().enumerate().map(|(c, n)| format!("{n} ({})", count(c))).collect();
+            let told: Vec<String> =
+                names.iter().enumerate().map(|(c, n)| format!("{n} ({})", count(c))).collect();
             format!("{}: {}", loaded.key, told.join(", "))
         }
     };
-    let missing = if loaded.spec.standardize { "; columns standardised on training rows" } else { "" };
+    let missing =
+        if loaded.spec.standardize { "; columns standardised on training rows" } else { "" };
     [
         ("file", data.display().to_string()),
         ("rows", loaded.data.len().to_string()),

@@ -27,7 +27,8 @@ pub fn run(args: &TuneArgs) -> Result<Exit> {
     let contender = Contender { label: args.method.clone(), spec: loaded.spec.clone(), grid };
     let plain = Splitting::Folds { folds: args.folds, repeats: args.repeats };
     let protocol = select::protocol(study, &loaded.target, plain, 2, 0.01)?;
-    let splits = protocol.splitting.splits(&loaded.target, loaded.groups.as_deref(), protocol.seed)?.len();
+    let splits =
+        protocol.splitting.splits(&loaded.target, loaded.groups.as_deref(), protocol.seed)?.len();
     let ticker = select::ticker(study, splits);
     let work = loaded.study(&protocol, &ticker);
     let (journal, temporary) = select::journal(study.journal.as_deref(), &work.key(&contender))?;
@@ -38,7 +39,13 @@ pub fn run(args: &TuneArgs) -> Result<Exit> {
     };
     if let Some(path) = &args.output {
         threads::install(study.work.threads, || {
-            mercer::train(&loaded.data, &loaded.target, loaded.weight.as_deref(), &found.spec, &mut Silent)
+            mercer::train(
+                &loaded.data,
+                &loaded.target,
+                loaded.weight.as_deref(),
+                &found.spec,
+                &mut Silent,
+            )
         })?
         .save(path)?;
     }

@@ -15,7 +15,8 @@ use crate::{Exit, args::VerifyArgs, output};
 pub fn run(args: &VerifyArgs) -> Result<Exit> {
     let model = Model::load(&args.model)?;
     let rows = super::load::read(&args.data, args.rows, &args.gram, None)?;
-    let target = super::answers(&rows, &model, super::load::target_key(args.target.as_deref(), &rows)?)?;
+    let target =
+        super::answers(&rows, &model, super::load::target_key(args.target.as_deref(), &rows)?)?;
     let data = super::features(&rows, &model)?;
     let weight = super::load::weights(&rows, args.weight_column.as_deref())?;
     let found = threads::install(args.run.threads, || {
@@ -46,16 +47,23 @@ fn words(found: &Verification, rows: usize) -> String {
     let mut columns = vec![("stated", stated), ("recomputed", now)];
     columns.extend(found.proven.map(|c| ("proven", c)));
     let line = |name: &str, value: &dyn Fn(Certificate) -> String| {
-        std::iter::once(name.to_string()).chain(columns.iter().map(|(_, c)| value(*c))).collect::<Vec<_>>()
+        std::iter::once(name.to_string())
+            .chain(columns.iter().map(|(_, c)| value(*c)))
+            .collect::<Vec<_>>()
     };
     let lines = [
         line("objective", &|c| significant(c.primal, 10)),
         line("lower bound", &|c| significant(c.dual, 10)),
         line("relative gap", &|c| gap(Some(c.gap).filter(|g| g.is_finite()))),
     ];
-    let headers: Vec<&str> = std::iter::once("").chain(columns.iter().map(|(name, _)| *name)).collect();
+    let headers: Vec<&str> =
+        std::iter::once("").chain(columns.iter().map(|(name, _)| *name)).collect();
     let numbers = table(&headers, &lines);
-    let verdict = if found.agrees { verdict(found) } else { format!("NOT VERIFIED: {}", found.findings.join("; ")) };
+    let verdict = if found.agrees {
+        verdict(found)
+    } else {
+        format!("NOT VERIFIED: {}", found.findings.join("; "))
+    };
     format!(
         "{rows} rows, status {}\n\n{numbers}\n\
          largest difference between stored and recomputed decision values: {:.1e} of the largest\n\n{verdict}\n",
@@ -79,7 +87,11 @@ fn verdict(found: &Verification) -> String {
         return "verified: the objective is as stated; there is no lower bound".into();
     }
     if let Some(proven) = found.proven {
-        let how = if proven.dual > now.dual { "a new run from the stored solution proves" } else { ALONE };
+        let how = if proven.dual > now.dual {
+            "a new run from the stored solution proves"
+        } else {
+            ALONE
+        };
         return format!("verified: {how} a gap of {}", gap(Some(proven.gap)));
     }
     let proof = format!("verified: {ALONE} a gap of {}", gap(Some(now.gap)));

@@ -40,8 +40,10 @@ impl Folder {
     }
 
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = fs::read_dir(&self.0)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -51,7 +53,9 @@ impl Folder {
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     parts
-        .flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+        .flat_map(
+            |(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() },
+        )
         .map(String::from)
         .collect()
 }
@@ -83,14 +87,20 @@ impl Run {
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{}: {e}\n{}", self.line, self.out))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{}: {e}\n{}", self.line, self.out))
     }
 
     /// Exit 2, nothing on standard output, one message that says `fragment`.
     pub fn refuses(self, fragment: &str) -> Self {
         let run = self.exits(2);
         assert_eq!(run.out, "", "{}", run.line);
-        assert!(run.err.starts_with("error: ") && run.err.contains(fragment), "{}: {}", run.line, run.err);
+        assert!(
+            run.err.starts_with("error: ") && run.err.contains(fragment),
+            "{}: {}",
+            run.line,
+            run.err
+        );
         assert_eq!(run.err.matches("error:").count(), 1, "{}", run.err);
         run
     }

@@ -1,4 +1,5 @@
-//! What a command writes: never over what somebody still needs, whole or not at all, and readable by every other command.
+//! What a command writes: never over what somebody still needs, whole or not at all, and readable
+//! by every other command.
 
 use std::fs;
 
@@ -28,10 +29,17 @@ fn outputs_never_replace_inputs_or_each_other() {
         let err = folder.run(&line).exits(2).err;
         assert!(err.contains("this command reads the file") && err.contains(word), "{line}: {err}");
     }
-    folder.run(&format!("{fit} -o x --report ./x")).refuses_in_one_line("--output and --report name the same file");
-    folder.run("tune train.csv --target class -o x --journal x").refuses_in_one_line("name the same file");
+    folder
+        .run(&format!("{fit} -o x --report ./x"))
+        .refuses_in_one_line("--output and --report name the same file");
+    folder
+        .run("tune train.csv --target class -o x --journal x")
+        .refuses_in_one_line("name the same file");
     assert!(!folder.0.join("x").exists());
-    assert_eq!(before, ["train.csv", "m.mercer"].map(|name| fs::read(folder.0.join(name)).unwrap()));
+    assert_eq!(
+        before,
+        ["train.csv", "m.mercer"].map(|name| fs::read(folder.0.join(name)).unwrap())
+    );
 }
 
 #[cfg(unix)]
@@ -55,9 +63,14 @@ fn links_are_followed_and_what_is_no_file_is_written_into() {
     folder.run("fit train.csv --target class -k 'rbf(1)' -o /dev/null --report /dev/null --report-folds 0").exits(0);
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     let model = folder.run("inspect m.mercer --report /dev/stdout").exits(0);
-    assert!(model.out.starts_with("<!doctype html>") || model.out.starts_with("<!DOCTYPE html>"), "the page alone");
+    assert!(
+        model.out.starts_with("<!doctype html>") || model.out.starts_with("<!DOCTYPE html>"),
+        "the page alone"
+    );
     assert!(model.err.contains("columns: x1, x2, x3"), "words go to standard error: {}", model.err);
-    folder.run(&format!("predict m.mercer test.csv -o {}", "n".repeat(256))).refuses_in_one_line("cannot be written");
+    folder
+        .run(&format!("predict m.mercer test.csv -o {}", "n".repeat(256)))
+        .refuses_in_one_line("cannot be written");
     assert!(folder.names().iter().all(|name| !name.contains(".tmp")), "{:?}", folder.names());
 }
 
@@ -69,18 +82,27 @@ fn every_command_reads_the_kernels_that_gram_writes() {
     for file in ["g.npz", "g.npy"] {
         folder.run(&format!("{gram} -o {file}")).exits(0);
         let bank = format!("-k 'precomputed({file})'");
-        let shown = folder.run(&format!("fit d.csv --target class {bank} -o m --json")).exits(0).json();
+        let shown =
+            folder.run(&format!("fit d.csv --target class {bank} -o m --json")).exits(0).json();
         assert_eq!(shown["kernels"]["total"], 3, "{file}");
         folder.run(&format!("fit d.csv --target class -k 'precomputed({file}.2)' -o m")).exits(0);
-        folder.run(&format!("fit d.csv --target class -k 'precomputed(K)' --gram K={file} -o m")).exits(0);
         folder
-            .run(&format!("gram new.csv --train d.csv --exclude class -k 'rbf(0.5|1), linear' -o new_{file}"))
+            .run(&format!("fit d.csv --target class -k 'precomputed(K)' --gram K={file} -o m"))
+            .exits(0);
+        folder
+            .run(&format!(
+                "gram new.csv --train d.csv --exclude class -k 'rbf(0.5|1), linear' -o new_{file}"
+            ))
             .exits(0);
         let csv = folder.run(&format!("predict m new.csv --gram K=new_{file}")).exits(0).out;
         assert_eq!(csv.lines().count(), 21);
         folder.run(&format!("verify m d.csv --target class --gram K={file}")).exits(0);
-        folder.run(&format!("tune d.csv --target class -m uniform {bank} --grid C=1 --folds 2 -q")).exits(0);
-        folder.run(&format!("compare d.csv --target class -m uniform {bank} --repeats 2 -q")).exits(0);
+        folder
+            .run(&format!("tune d.csv --target class -m uniform {bank} --grid C=1 --folds 2 -q"))
+            .exits(0);
+        folder
+            .run(&format!("compare d.csv --target class -m uniform {bank} --repeats 2 -q"))
+            .exits(0);
         folder.run(&format!("kernels d.csv --target class {bank}")).exits(0);
         let told = format!(
             "target = \"class\"\n[labels]\nfile = \"d.csv\"\n[[view]]\nname = \"K\"\nfile = \"{file}\"\ngram = true\n"
@@ -103,17 +125,21 @@ fn a_comparison_in_which_every_run_failed_is_an_error() {
     let folder = Folder::new("outputs_failed");
     folder.write("d.csv", &circle(40, 1));
     // Negative numbers, which the kernel is not for: every split says so.
-    let run = folder.run("compare d.csv --target class -m gmkl -k chi2 --no-standardize --repeats 2 -q");
+    let run =
+        folder.run("compare d.csv --target class -m gmkl -k chi2 --no-standardize --repeats 2 -q");
     let run = run.exits(2);
     assert!(run.err.contains("negative"), "{}", run.err);
-    folder.run("compare d.csv --target class -m , --repeats 2 -q").refuses_in_one_line("at least one");
+    folder
+        .run("compare d.csv --target class -m , --repeats 2 -q")
+        .refuses_in_one_line("at least one");
 }
 
 #[test]
 fn names_of_records_are_no_features() {
     let folder = Folder::new("outputs_fasta");
     let record = |i: usize| {
-        let (label, word) = if i.is_multiple_of(2) { ("yes", "GATTACAGATTA") } else { ("no", "CCGTCCGTCCGT") };
+        let (label, word) =
+            if i.is_multiple_of(2) { ("yes", "GATTACAGATTA") } else { ("no", "CCGTCCGTCCGT") };
         format!(">seq{i} label={label}\n{}{}\n", &word[i % 5..], &word[..i % 7])
     };
     folder.write("s.fasta", &(0..30).map(record).collect::<String>());
@@ -123,7 +149,9 @@ fn names_of_records_are_no_features() {
     folder.run("predict m s.fasta").exits(0);
     folder.run("score m s.fasta --target label").exits(0);
     folder.run("verify m s.fasta --target label").exits(0);
-    folder.run(&format!("fit s.fasta --target label --columns id,sequence {bank} -o m")).refuses_in_one_line("`id`");
+    folder
+        .run(&format!("fit s.fasta --target label --columns id,sequence {bank} -o m"))
+        .refuses_in_one_line("`id`");
 }
 
 #[test]
@@ -132,7 +160,10 @@ fn a_missing_target_is_asked_for_in_a_sentence() {
     folder.write("d.csv", &circle(40, 1));
     for command in ["fit d.csv", "tune d.csv", "compare d.csv"] {
         let err = folder.run(command).exits(2).err;
-        assert!(err.contains("name it with --target COL") && err.contains("`x1`, `x2`, `x3`, `class`"), "{err}");
+        assert!(
+            err.contains("name it with --target COL") && err.contains("`x1`, `x2`, `x3`, `class`"),
+            "{err}"
+        );
     }
 }
 
@@ -140,7 +171,8 @@ fn a_missing_target_is_asked_for_in_a_sentence() {
 fn numbers_that_are_none_are_refused_and_negative_ones_understood() {
     let folder = Folder::new("outputs_numbers");
     folder.write("d.csv", &circle(40, 1));
-    let fit = |rest: &str| folder.run(&format!("fit d.csv --target class -o m {rest}")).exits(2).err;
+    let fit =
+        |rest: &str| folder.run(&format!("fit d.csv --target class -o m {rest}")).exits(2).err;
     for option in ["--gamma", "--eps", "--cost-ratio", "--epsilon", "--tol", "--nu", "-C", "--v"] {
         let err = fit(&format!("-m vcmkl {option} nan"));
         assert!(err.contains("expected a number"), "{option}: {err}");
@@ -155,7 +187,10 @@ fn control_characters_in_names_are_shown_and_not_sent() {
     folder.write("d.csv", &circle(40, 1).replacen("x1", "x\u{1b}[31m1", 1));
     let fit = folder.run("fit d.csv --target class -k 'linear on each' -o m").exits(0);
     let told = folder.run("inspect m --all").exits(0).out;
-    assert!(!fit.out.contains('\u{1b}') && !told.contains('\u{1b}') && told.contains("u{1b}[31m1"), "{told}");
+    assert!(
+        !fit.out.contains('\u{1b}') && !told.contains('\u{1b}') && told.contains("u{1b}[31m1"),
+        "{told}"
+    );
 }
 
 #[test]

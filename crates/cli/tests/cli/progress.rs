@@ -6,8 +6,10 @@ use crate::{folder::Folder, thirds};
 fn progress_names_the_class_and_the_fold() {
     let folder = Folder::new("progress");
     folder.write("train.csv", &thirds(90));
-    let fit =
-        |rest: &str| folder.run(&format!("fit train.csv --target kind -k 'linear, rbf(1)' -v -o m.mercer {rest}"));
+    let fit = |rest: &str| {
+        folder
+            .run(&format!("fit train.csv --target kind -k 'linear, rbf(1)' -v -o m.mercer {rest}"))
+    };
     let lines = fit("").exits(0).err;
     for class in ["low", "mid, or so", "top"] {
         assert!(lines.contains(&format!("class {class}  iteration 1")), "{class}: {lines}");
@@ -24,7 +26,13 @@ fn progress_names_the_class_and_the_fold() {
 fn a_search_cut_by_the_clock_says_so() {
     let folder = Folder::new("cut_search");
     folder.write("train.csv", &thirds(90));
-    let told = folder.run("fit train.csv --target kind -k linear -C auto --time-limit 0.000001 -o m.mercer").exits(0);
-    assert!(told.out.contains("the search for settings was stopped before its end"), "{}", told.out);
+    let told = folder
+        .run("fit train.csv --target kind -k linear -C auto --time-limit 0.000001 -o m.mercer")
+        .exits(0);
+    assert!(
+        told.out.contains("the search for settings was stopped before its end"),
+        "{}",
+        told.out
+    );
     assert!(told.out.contains("stopped"), "{}", told.out);
 }

@@ -50,10 +50,15 @@ fn rows_are_named_by_number_and_line() {
     fit("nan.csv --target y --rows 2-5").refuses_in_one_line("column `b`: row 4 (line 7) is NaN");
     fit("nameless.csv --target -1").refuses_in_one_line("column `x2`: row 4 (line 6) is NaN");
     fit("hole.csv --target y").refuses_in_one_line("row 4 (line 7) has no value");
-    fit("negative.csv --target y -k chi2 --no-standardize").refuses_in_one_line("row 4 (line 7) is -2");
-    fit("negative.csv --target y -k chi2 --no-standardize --rows 3-6").refuses_in_one_line("row 4 (line 7) is -2");
-    folder.run("tune negative.csv --target y -k chi2 --no-standardize").refuses_in_one_line("row 4 (line 7) is -2");
-    fit("weight.csv --target y --weight-column w").refuses_in_one_line("row 3 (line 5) has the weight -1");
+    fit("negative.csv --target y -k chi2 --no-standardize")
+        .refuses_in_one_line("row 4 (line 7) is -2");
+    fit("negative.csv --target y -k chi2 --no-standardize --rows 3-6")
+        .refuses_in_one_line("row 4 (line 7) is -2");
+    folder
+        .run("tune negative.csv --target y -k chi2 --no-standardize")
+        .refuses_in_one_line("row 4 (line 7) is -2");
+    fit("weight.csv --target y --weight-column w")
+        .refuses_in_one_line("row 3 (line 5) has the weight -1");
     fit("good.csv --target y -k chi2 --no-standardize").exits(0);
     folder.run("predict m.mercer negative.csv").refuses_in_one_line("row 4 (line 7) is -2");
     folder.run("predict m.mercer nan.csv").refuses_in_one_line("row 4 (line 7) is NaN");
@@ -76,7 +81,8 @@ fn bad_requests_are_refused_before_any_work() {
     fit("--method uniform --v 0.5").refuses_in_one_line("`v`");
     fit("--method l1 --p 2").refuses_in_one_line("`p` must be left out with --method l1");
     fit("--method lp --p 0.5").refuses_in_one_line("`p`");
-    fit("--method gmkl --p inf").refuses_in_one_line("`p` must be a finite number with --method gmkl");
+    fit("--method gmkl --p inf")
+        .refuses_in_one_line("`p` must be a finite number with --method gmkl");
     fit("--method lp --solver silp").refuses_in_one_line("solver");
     fit("--method single --folds 1").refuses_in_one_line("`folds`");
     fit("--method gmkl --penalty log").refuses_in_one_line("`penalty`");
@@ -110,7 +116,9 @@ fn broken_models_are_refused() {
 fn data_must_fit_the_model() {
     let folder = Folder::new("misfit");
     circle_fit(&folder);
-    folder.write("missing.csv", "x1,x3,class\n0,0,in\n").write("odd.csv", "x1,x2,x3,class\n0,0,0,in\n1,1,1,edge\n");
+    folder
+        .write("missing.csv", "x1,x3,class\n0,0,in\n")
+        .write("odd.csv", "x1,x2,x3,class\n0,0,0,in\n1,1,1,edge\n");
     folder.run("predict m.mercer missing.csv").refuses_in_one_line("`x2`");
     folder.run("score m.mercer odd.csv --target class").refuses_in_one_line("`edge`");
     folder.run("score m.mercer odd.csv --target klass").refuses_in_one_line("`klass`");

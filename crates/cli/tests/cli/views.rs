@@ -1,4 +1,5 @@
-//! The program on other data than one CSV: descriptions of views, LIBSVM text, Gram matrices, preprocessing.
+//! The program on other data than one CSV: descriptions of views, LIBSVM text, Gram matrices,
+//! preprocessing.
 
 use std::fmt::Write as _;
 
@@ -10,11 +11,13 @@ fn accuracy(folder: &Folder, line: &str) -> f64 {
     folder.run(&format!("{line} --json")).exits(0).json()["scores"]["accuracy"].as_f64().unwrap()
 }
 
-/// A point in the plane by two sources: `left.csv` with ids out of order, `right.csv` without some of them; labels beside.
+/// A point in the plane by two sources: `left.csv` with ids out of order, `right.csv` without some
+/// of them; labels beside.
 fn sources(folder: &Folder, n: usize, lacking: bool) {
     let mut rng = Rng::new(3);
     let points: Vec<[f64; 2]> = (0..n).map(|_| [rng.normal(), rng.normal()]).collect();
-    let (mut labels, mut left, mut right) = ("id,y\n".to_string(), "id,u,v\n".to_string(), "id,w\n".to_string());
+    let (mut labels, mut left, mut right) =
+        ("id,y\n".to_string(), "id,u,v\n".to_string(), "id,w\n".to_string());
     for (i, [a, b]) in points.iter().enumerate() {
         let _ = writeln!(labels, "s{i},{}", if a * a + b > 0.5 { "far" } else { "near" });
         if !lacking || i % 9 != 4 {
@@ -40,7 +43,8 @@ fn a_description_fits_scores_predicts_and_verifies() {
     sources(&f, 160, false);
     let out = f.done("fit data.toml --rows 1-100 -C 10 -o m.mercer");
     assert!(
-        out.contains("rbf(auto), poly(2) on view(left); linear on view(right)") && out.contains("on view left"),
+        out.contains("rbf(auto), poly(2) on view(left); linear on view(right)")
+            && out.contains("on view left"),
         "{out}"
     );
     assert!(accuracy(&f, "score m.mercer data.toml --rows 101-160") > 0.9);
@@ -49,7 +53,8 @@ fn a_description_fits_scores_predicts_and_verifies() {
     // What is typed goes before what the description says.
     let out = f.done("fit data.toml --kernels 'linear on view(left)' --target y --quiet --json");
     assert!(out.contains("linear on view left") && !out.contains("view right"), "{out}");
-    f.run("fit data.toml --kernels 'linear on view(middle)'").refuses("choose one of `left`, `right`");
+    f.run("fit data.toml --kernels 'linear on view(middle)'")
+        .refuses("choose one of `left`, `right`");
     f.run("fit data.toml --rows 900-901").refuses("within 1-160");
     f.run("fit left.csv").refuses("--target");
 }
@@ -58,10 +63,14 @@ fn a_description_fits_scores_predicts_and_verifies() {
 fn rows_without_a_view_are_refused_or_imputed() {
     let f = Folder::new("lacking");
     sources(&f, 160, true);
-    f.run("fit data.toml").refuses("view `right`: 18 of 160 rows have nothing in it, the first is row 5");
+    f.run("fit data.toml")
+        .refuses("view `right`: 18 of 160 rows have nothing in it, the first is row 5");
     for rule in ["zero", "mean"] {
         let out = f.done(&format!("fit data.toml --rows 1-100 --missing {rule} -C 10 -o m.mercer"));
-        assert!(out.contains("view `right` is missing in 11 of 100 rows: kernel values were imputed"), "{out}");
+        assert!(
+            out.contains("view `right` is missing in 11 of 100 rows: kernel values were imputed"),
+            "{out}"
+        );
         assert!(accuracy(&f, "score m.mercer data.toml --rows 101-160") > 0.8);
         assert!(f.done("verify m.mercer data.toml --rows 1-100").contains("verified"));
     }
@@ -75,7 +84,11 @@ fn libsvm_text_brings_its_target() {
     for _ in 0..150 {
         let on: Vec<usize> = (1..=12).filter(|_| rng.below(3) == 0).collect();
         let label = if on.iter().filter(|&&j| j <= 6).count() > 2 { "+1" } else { "-1" };
-        let _ = writeln!(text, "{label} {}", on.iter().map(|j| format!("{j}:1")).collect::<Vec<_>>().join(" "));
+        let _ = writeln!(
+            text,
+            "{label} {}",
+            on.iter().map(|j| format!("{j}:1")).collect::<Vec<_>>().join(" ")
+        );
     }
     f.write("d.svm", &text);
     f.done("fit d.svm --rows 1-100 --kernels 'linear, rbf(1) on cols(1-6), cols(7-12)' -C 10 -o m.mercer --quiet");
@@ -120,7 +133,8 @@ fn gram_matrices_go_out_and_come_back() {
         "fit train.csv --rows 1-60:2 --target y --gram k=all.npz --kernels 'precomputed(k.1)' -o ready.mercer --quiet",
     );
     f.done("fit train.csv --rows 1-60:2 --target y --no-standardize --kernels 'rbf(1)' -o plain.mercer --quiet");
-    let ready = column(f.done("predict ready.mercer train.csv --rows 2-60:2 --decision --gram k=all.npz"));
+    let ready =
+        column(f.done("predict ready.mercer train.csv --rows 2-60:2 --decision --gram k=all.npz"));
     let plain = column(f.done("predict plain.mercer train.csv --rows 2-60:2 --decision"));
     assert!(ready.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-2), "{ready:?} {plain:?}");
     // A file named in the bank; one that is no kernel.
@@ -130,8 +144,10 @@ fn gram_matrices_go_out_and_come_back() {
             .map(|i| (0..60).map(|j| if i == j { "0 " } else { "1 " }).collect::<String>() + "\n")
             .collect::<String>(),
     );
-    f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)'").refuses("not positive semidefinite");
-    let out = f.done("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite flip");
+    f.run("fit train.csv --target y --kernels 'precomputed(signs.txt)'")
+        .refuses("not positive semidefinite");
+    let out =
+        f.done("fit train.csv --target y --kernels 'precomputed(signs.txt)' --indefinite flip");
     assert!(out.contains("59 of 60 eigenvalues are negative"), "{out}");
 }
 

@@ -1,4 +1,5 @@
-//! ARFF: `@attribute name kind` lines, then rows of comma-separated values, dense or sparse (`{2 0.5, 7 yes}`).
+//! ARFF: `@attribute name kind` lines, then rows of comma-separated values, dense or sparse
+//! (`{2 0.5, 7 yes}`).
 
 use std::{io::BufRead, path::Path};
 
@@ -9,10 +10,15 @@ use super::{
 };
 use crate::{Error, Result};
 
-pub(super) const FORMAT: Format =
-    Format { name: Some("arff"), extensions: &["arff"], detect: |_| false, reader: ReadTable::Whole(read) };
+pub(super) const FORMAT: Format = Format {
+    name: Some("arff"),
+    extensions: &["arff"],
+    detect: |_| false,
+    reader: ReadTable::Whole(read),
+};
 
-/// Reads a file: numeric attributes become numeric columns, nominal, string and date ones text; `?` is missing.
+/// Reads a file: numeric attributes become numeric columns, nominal, string and date ones text; `?`
+/// is missing.
 pub fn read(path: &Path) -> Result<Table> {
     parse(source::open(path)?, path)
 }
@@ -41,9 +47,8 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
         let parsed = match lines.next()? {
             None => break,
             Some(line) if line.trim().is_empty() || line.trim_start().starts_with('%') => Ok(()),
-            Some(line) if in_data => {
-                values(line, &attributes, &mut row).and_then(|()| push(&row, &attributes, &mut columns))
-            }
+            Some(line) if in_data => values(line, &attributes, &mut row)
+                .and_then(|()| push(&row, &attributes, &mut columns)),
             Some(line) => declare(line, &mut attributes, &mut in_data),
         };
         parsed.map_err(|(column, problem)| lines.error(column, problem))?;
@@ -51,7 +56,9 @@ pub fn parse(input: impl BufRead, source: &Path) -> Result<Table> {
             if attributes.is_empty() {
                 return Err(lines.error(1, "@data comes before any @attribute"));
             }
-            let empty = |a: &Attribute| if a.numeric { Column::Numeric(vec![]) } else { Column::Text(vec![]) };
+            let empty = |a: &Attribute| {
+                if a.numeric { Column::Numeric(vec![]) } else { Column::Text(vec![]) }
+            };
             columns = attributes.iter().map(empty).collect();
         }
     }
@@ -76,7 +83,10 @@ fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> P
             let at = scanner.at;
             let name = scanner.value(&[])?;
             if attributes.iter().any(|a| a.name == name) {
-                return Err((at + 1, format!("two attributes are called `{name}`; rename one of them")));
+                return Err((
+                    at + 1,
+                    format!("two attributes are called `{name}`; rename one of them"),
+                ));
             }
             scanner.space();
             let at = scanner.at;
@@ -89,7 +99,10 @@ fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> P
                         break;
                     }
                     if !scanner.eat(',') {
-                        return Err((scanner.at + 1, "expected `,` or `}` in the list of values".into()));
+                        return Err((
+                            scanner.at + 1,
+                            "expected `,` or `}` in the list of values".into(),
+                        ));
                     }
                 }
                 attributes.push(Attribute { name, nominal: Some(values), numeric: false });
@@ -102,14 +115,20 @@ fn declare(line: &str, attributes: &mut Vec<Attribute>, in_data: &mut bool) -> P
                 _ => {
                     return Err((
                         at + 1,
-                        format!("expected numeric, real, integer, string, date or {{…}}, found {}", shown(&kind)),
+                        format!(
+                            "expected numeric, real, integer, string, date or {{…}}, found {}",
+                            shown(&kind)
+                        ),
                     ));
                 }
             };
             attributes.push(Attribute { name, nominal: None, numeric });
             Ok(())
         }
-        _ => Err((start + 1, format!("expected @relation, @attribute or @data, found {}", shown(word)))),
+        _ => Err((
+            start + 1,
+            format!("expected @relation, @attribute or @data, found {}", shown(word)),
+        )),
     }
 }
 
@@ -120,8 +139,9 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<ArffField>) -> Par
     scanner.space();
     if scanner.eat('{') {
         // What a sparse row leaves out is 0, or the first nominal value.
-        let zero =
-            |a: &Attribute| Some(a.nominal.as_ref().and_then(|v| v.first().cloned()).unwrap_or_else(|| "0".into()));
+        let zero = |a: &Attribute| {
+            Some(a.nominal.as_ref().and_then(|v| v.first().cloned()).unwrap_or_else(|| "0".into()))
+        };
         row.extend(attributes.iter().map(|a| (1, zero(a))));
         scanner.space();
         while !scanner.eat('}') {
@@ -133,7 +153,10 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<ArffField>) -> Par
                 let last = attributes.len() - 1;
                 return Err((
                     at + 1,
-                    format!("expected an attribute number from 0 to {last}, found {}", shown(&index)),
+                    format!(
+                        "expected an attribute number from 0 to {last}, found {}",
+                        shown(&index)
+                    ),
                 ));
             };
             row[place] = scanner.field(&[',', '}'])?;
@@ -156,7 +179,10 @@ fn values(line: &str, attributes: &[Attribute], row: &mut Vec<ArffField>) -> Par
     }
     if row.len() != attributes.len() {
         let at = row.get(attributes.len()).map_or(line.len() + 1, |(at, _)| *at);
-        return Err((at, format!("has {} values where {} attributes were declared", row.len(), attributes.len())));
+        return Err((
+            at,
+            format!("has {} values where {} attributes were declared", row.len(), attributes.len()),
+        ));
     }
     Ok(())
 }
@@ -167,14 +193,17 @@ fn push(row: &[ArffField], attributes: &[Attribute], columns: &mut [Column]) -> 
             (Column::Numeric(numbers), None) => numbers.push(f64::NAN),
             (Column::Numeric(numbers), Some(text)) => {
                 let name = &attribute.name;
-                numbers.push(
-                    text.parse().map_err(|_| (*at, format!("attribute `{name}` is numeric, found {}", shown(text))))?,
-                );
+                numbers.push(text.parse().map_err(|_| {
+                    (*at, format!("attribute `{name}` is numeric, found {}", shown(text)))
+                })?);
             }
             (Column::Text(texts), None) => texts.push("?".into()),
             (Column::Text(texts), Some(text)) => {
                 if attribute.nominal.as_ref().is_some_and(|v| !v.contains(text)) {
-                    return Err((*at, format!("{} is no value of attribute `{}`", shown(text), attribute.name)));
+                    return Err((
+                        *at,
+                        format!("{} is no value of attribute `{}`", shown(text), attribute.name),
+                    ));
                 }
                 texts.push(text.clone());
             }
@@ -208,16 +237,23 @@ impl Scanner<'_> {
         found
     }
 
-    /// A value in quotes (backslash escapes) or up to one of `ends`, or to white space where none is given.
+    /// A value in quotes (backslash escapes) or up to one of `ends`, or to white space where none
+    /// is given.
     fn value(&mut self, ends: &[char]) -> Parsed<String> {
         self.at = self.line.len() - self.rest().trim_start_matches([' ', '\t', '\r']).len();
         let start = self.at;
         let Some(quote) = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"')) else {
-            let stops = |c: char| if ends.is_empty() { c.is_whitespace() || c == '{' } else { ends.contains(&c) };
+            let stops = |c: char| {
+                if ends.is_empty() { c.is_whitespace() || c == '{' } else { ends.contains(&c) }
+            };
             let end = self.rest().find(stops).unwrap_or(self.rest().len());
             let text = self.rest()[..end].trim().to_string();
             self.at += end;
-            return if text.is_empty() { Err((start + 1, "expected a value".into())) } else { Ok(text) };
+            return if text.is_empty() {
+                Err((start + 1, "expected a value".into()))
+            } else {
+                Ok(text)
+            };
         };
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1);

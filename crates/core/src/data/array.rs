@@ -48,10 +48,12 @@ pub enum Values {
     Texts(Vec<String>),
 }
 
-/// The arrays of a file: one without a name for npy, all of them for npz and mat. An archive is told by its first bytes, whatever its name.
+/// The arrays of a file: one without a name for npy, all of them for npz and mat. An archive is
+/// told by its first bytes, whatever its name.
 pub fn read(path: &Path) -> Result<Vec<(String, Array)>> {
     let mut start = [0; 4];
-    let archive = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"PK\x03\x04";
+    let archive = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == *b"PK\x03\x04";
     match source::extension(path).as_str() {
         _ if archive => npz(path, open_seekable(path)?),
         "npz" => npz(path, open_seekable(path)?),
@@ -65,7 +67,8 @@ fn open_seekable(path: &Path) -> Result<BufReader<File>> {
 }
 
 fn npz(path: &Path, file: impl Read + Seek) -> Result<Vec<(String, Array)>> {
-    let failed = |e: zip::result::ZipError| Error::file(path, format!("not a readable npz archive ({e})"));
+    let failed =
+        |e: zip::result::ZipError| Error::file(path, format!("not a readable npz archive ({e})"));
     let mut archive = zip::ZipArchive::new(file).map_err(failed)?;
     let mut arrays = Vec::new();
     for k in 0..archive.len() {
@@ -73,7 +76,10 @@ fn npz(path: &Path, file: impl Read + Seek) -> Result<Vec<(String, Array)>> {
         let name = entry.name().map_err(failed)?.into_owned();
         if let Some(name) = name.strip_suffix(".npy") {
             let array = npy::read(&mut BufReader::new(entry), path);
-            arrays.push((name.to_string(), array.map_err(|e| Error::file(path, format!("array `{name}`: {e}")))?));
+            arrays.push((
+                name.to_string(),
+                array.map_err(|e| Error::file(path, format!("array `{name}`: {e}")))?,
+            ));
         }
     }
     if arrays.is_empty() {

@@ -20,8 +20,8 @@ pub(super) const FORMAT: Format = Format {
 };
 
 impl Table {
-    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first line uses most. Other formats: see
-    /// [`crate::data::read`].
+    /// Reads a file: tabs for `.tsv` and `.tab`, otherwise whichever of `,` `;` and tab its first
+    /// line uses most. Other formats: see [`crate::data::read`].
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = source::read_all(path)?;
         let tabs = matches!(source::extension(path).as_str(), "tsv" | "tab");
@@ -31,11 +31,15 @@ impl Table {
 
     /// Reads text already in memory; `source` is what errors call it.
     ///
-    /// The first row is a header if none of its fields is a number; otherwise columns are called `x1`, `x2`, ….
+    /// The first row is a header if none of its fields is a number; otherwise columns are called
+    /// `x1`, `x2`, ….
     pub fn parse(bytes: &[u8], delimiter: u8, source: &Path) -> Result<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|e| {
-            Error::file(source, place_in(bytes, e.valid_up_to(), "not valid UTF-8; save the file as UTF-8 text"))
+            Error::file(
+                source,
+                place_in(bytes, e.valid_up_to(), "not valid UTF-8; save the file as UTF-8 text"),
+            )
         })?;
 
         let (mut names, mut header, mut unnamed) = (Vec::new(), false, Vec::new());
@@ -48,7 +52,11 @@ impl Table {
                 numbers = vec![Some(Vec::new()); record.len()];
                 if header {
                     for (j, field) in record.iter().map(str::trim).enumerate() {
-                        if field.is_empty() { unnamed.push(j) } else { names[j] = field.to_string() }
+                        if field.is_empty() {
+                            unnamed.push(j)
+                        } else {
+                            names[j] = field.to_string()
+                        }
                     }
                     return;
                 }
@@ -68,16 +76,20 @@ impl Table {
             lines.clear();
         }
         if n_rows == 0 {
-            let problem = if header { "only a header, no rows of data" } else { "the file is empty" };
+            let problem =
+                if header { "only a header, no rows of data" } else { "the file is empty" };
             return Err(Error::file(source, problem));
         }
         if let Some(j) = first_repeated(&names) {
             let at = field_at(bytes, first_of_record(bytes, 0), delimiter, j);
-            let problem = format!("the header names two columns `{}`; rename one of them", names[j]);
+            let problem =
+                format!("the header names two columns `{}`; rename one of them", names[j]);
             return Err(Error::file(source, place_in(bytes, at, problem)));
         }
-        let mut columns: Vec<Column> =
-            numbers.into_iter().map(|n| n.map_or_else(|| Column::Text(Vec::new()), Column::Numeric)).collect();
+        let mut columns: Vec<Column> = numbers
+            .into_iter()
+            .map(|n| n.map_or_else(|| Column::Text(Vec::new()), Column::Numeric))
+            .collect();
         // A second pass only where there is text, so that a numeric table is never held as strings.
         if columns.iter().any(|c| matches!(c, Column::Text(_))) {
             each_record(text, delimiter, source, |first, _, record| {
@@ -92,23 +104,28 @@ impl Table {
     }
 }
 
-/// Calls `visit(is_first, line, record)` for every record, with the line it begins at, counted from 1; refuses ragged rows and a quote that
-/// is never closed.
+/// Calls `visit(is_first, line, record)` for every record, with the line it begins at, counted from
+/// 1; refuses ragged rows and a quote that is never closed.
 fn each_record(
     text: &str,
     delimiter: u8,
     source: &Path,
     mut visit: impl FnMut(bool, usize, &StringRecord),
 ) -> Result<()> {
-    let mut reader =
-        ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(text.as_bytes());
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .from_reader(text.as_bytes());
     let mut record = StringRecord::new();
     let mut width = None;
-    let start_of = |record: &StringRecord| record.position().map_or(0, |p| p.byte() as usize).min(text.len());
+    let start_of =
+        |record: &StringRecord| record.position().map_or(0, |p| p.byte() as usize).min(text.len());
     while reader.read_record(&mut record).map_err(|e| Error::file(source, e))? {
         let first = width.is_none();
         let expected = *width.get_or_insert(record.len());
-        // The reader ends an open quote at the end of the file, where it would swallow rows without a word.
+        // The reader ends an open quote at the end of the file, where it would swallow rows without
+        // a word.
         let open_quote = reader.position().byte() as usize == text.len()
             && record.iter().any(|field| field.contains(['\n', '\r']))
             && text.get(start_of(&record)..).is_some_and(|rest| rest.matches('"').count() % 2 == 1);
@@ -136,7 +153,8 @@ fn first_of_record(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count()
 }
 
-/// Where field `k`, from 0, of the record at byte `start` begins; where the record ends if it has no such field.
+/// Where field `k`, from 0, of the record at byte `start` begins; where the record ends if it has
+/// no such field.
 fn field_at(bytes: &[u8], start: usize, delimiter: u8, k: usize) -> usize {
     let (mut quoted, mut fields) = (false, 0);
     for (at, &byte) in bytes.iter().enumerate().skip(start) {
@@ -151,12 +169,15 @@ fn field_at(bytes: &[u8], start: usize, delimiter: u8, k: usize) -> usize {
     bytes.len()
 }
 
-/// Where the quote opens that is still open at the end of the text. A doubled quote closes and opens again, at the same place.
+/// Where the quote opens that is still open at the end of the text. A doubled quote closes and
+/// opens again, at the same place.
 fn quote_at(bytes: &[u8], start: usize) -> usize {
     let (mut opened, mut closed) = (None, None);
     for at in (start..bytes.len()).filter(|&at| bytes[at] == b'"') {
         match opened {
-            None if closed.is_some_and(|(_, end)| end + 1 == at) => opened = closed.map(|(from, _)| from),
+            None if closed.is_some_and(|(_, end)| end + 1 == at) => {
+                opened = closed.map(|(from, _)| from)
+            }
             None => opened = Some(at),
             Some(from) => {
                 closed = Some((from, at));
@@ -169,7 +190,10 @@ fn quote_at(bytes: &[u8], start: usize) -> usize {
 
 fn sniff(bytes: &[u8]) -> u8 {
     let (mut counts, mut quoted) = ([0; 3], false);
-    let line = bytes.split(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = bytes
+        .split(|b| matches!(b, b'\n' | b'\r'))
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     for byte in line {
         match byte {
             b'"' => quoted = !quoted,
@@ -204,13 +228,19 @@ mod tests {
 
     #[test]
     fn columns_are_typed_and_found_by_name_or_position() {
-        let t = table("\u{feff}age;\"a;b\";city\n1;2.5e0;Paris\n -3 ; NA ;\"Rio \"\"x\"\"\"\n").unwrap();
+        let t = table("\u{feff}age;\"a;b\";city\n1;2.5e0;Paris\n -3 ; NA ;\"Rio \"\"x\"\"\"\n")
+            .unwrap();
         assert_eq!(t.names(), ["age", "a;b", "city"]);
         assert_eq!(t.n_rows(), 2);
         assert_eq!(t.column("age").unwrap(), &Column::Numeric(vec![1.0, -3.0]));
-        assert_eq!(t.column("-1").unwrap(), &Column::Text(vec!["Paris".into(), "Rio \"x\"".into()]));
+        assert_eq!(
+            t.column("-1").unwrap(),
+            &Column::Text(vec!["Paris".into(), "Rio \"x\"".into()])
+        );
         assert_eq!(t.column("3").unwrap(), t.column("city").unwrap());
-        assert!(matches!(t.column("2").unwrap(), Column::Numeric(v) if v[0] == 2.5 && v[1].is_nan()));
+        assert!(
+            matches!(t.column("2").unwrap(), Column::Numeric(v) if v[0] == 2.5 && v[1].is_nan())
+        );
         for bad in ["0", "4", "-4", "ages"] {
             assert!(message(t.column(bad)).contains("`age`, `a;b`, `city`"), "{bad}");
         }
@@ -226,7 +256,10 @@ mod tests {
     #[test]
     fn broken_files_are_refused_with_line_and_column() {
         let read = |bytes: &[u8]| message(Table::parse(bytes, b',', Path::new("t.csv")));
-        assert_eq!(read(b"a,b\n\n1,2\n\n3\n"), "t.csv: line 5, column 2: the row has 1 fields where 2 were expected");
+        assert_eq!(
+            read(b"a,b\n\n1,2\n\n3\n"),
+            "t.csv: line 5, column 2: the row has 1 fields where 2 were expected"
+        );
         assert_eq!(
             read(b"a,b\r\n1,2\r\n1,2,3\r\n"),
             "t.csv: line 3, column 5: the row has 3 fields where 2 were expected"
@@ -236,13 +269,25 @@ mod tests {
             read(b"a,b\n\"x\ny\",2\n1,\"2,3\",4\n"),
             "t.csv: line 4, column 9: the row has 3 fields where 2 were expected"
         );
-        assert_eq!(read(b"a,b\n1,x\n2,\"y\n3,z\n"), "t.csv: line 3, column 3: opens a quote that is never closed");
-        assert_eq!(read(b"a,b\n2,\"\"\"y\n3,z\n"), "t.csv: line 2, column 3: opens a quote that is never closed");
-        assert_eq!(read(b"a,b\n2,\"v\"\n3,\"z\nw"), "t.csv: line 3, column 3: opens a quote that is never closed");
+        assert_eq!(
+            read(b"a,b\n1,x\n2,\"y\n3,z\n"),
+            "t.csv: line 3, column 3: opens a quote that is never closed"
+        );
+        assert_eq!(
+            read(b"a,b\n2,\"\"\"y\n3,z\n"),
+            "t.csv: line 2, column 3: opens a quote that is never closed"
+        );
+        assert_eq!(
+            read(b"a,b\n2,\"v\"\n3,\"z\nw"),
+            "t.csv: line 3, column 3: opens a quote that is never closed"
+        );
         assert!(read(b"a,b\n1,2\n1,\xff\n").contains("line 3, column 3: not valid UTF-8"));
         assert!(read(b"a,b\n").contains("no rows of data"));
         assert!(read(b"\xef\xbb\xbf\n\n").contains("is empty"));
-        assert!(read(b"\na,b,a\n1,2,3\n").contains("line 2, column 5: the header names two columns `a`"));
+        assert!(
+            read(b"\na,b,a\n1,2,3\n")
+                .contains("line 2, column 5: the header names two columns `a`")
+        );
     }
 
     #[test]

@@ -22,23 +22,31 @@ pub struct Dataset {
     rows: Rows,
     columns: Vec<String>,
     views: Vec<View>,
-    /// Views whose columns are kernel values against the training rows, by position among the views.
+    /// Views whose columns are kernel values against the training rows, by position among the
+    /// views.
     grams: Vec<usize>,
-    /// Where each row stands among the columns of those views: its number in the whole data, from 0.
+    /// Where each row stands among the columns of those views: its number in the whole data, from
+    /// 0.
     places: Vec<usize>,
-    /// The line of a file that each row begins at, counted from 1; empty where rows are not lines of one file.
+    /// The line of a file that each row begins at, counted from 1; empty where rows are not lines
+    /// of one file.
     lines: Vec<usize>,
 }
 
 impl Dataset {
-    /// Features with their column names (`x1`, `x2`, … if empty). Refuses NaN and infinities, naming the column.
+    /// Features with their column names (`x1`, `x2`, … if empty). Refuses NaN and infinities,
+    /// naming the column.
     pub fn new(features: Matrix, columns: Vec<String>) -> Result<Self> {
         Self::from_rows(features.into(), columns)
     }
 
     /// Numbers and sequences with their column names, those of the sequences last.
     pub fn from_rows(rows: Rows, columns: Vec<String>) -> Result<Self> {
-        let columns = if columns.is_empty() { (1..=rows.cols()).map(|j| format!("x{j}")).collect() } else { columns };
+        let columns = if columns.is_empty() {
+            (1..=rows.cols()).map(|j| format!("x{j}")).collect()
+        } else {
+            columns
+        };
         if columns.len() != rows.cols() {
             return Err(Error::shape("column names", rows.cols(), columns.len()));
         }
@@ -65,10 +73,15 @@ impl Dataset {
     /// Adds a column of sequences after all others.
     pub fn with_sequences(mut self, name: String, sequences: Sequences) -> Result<Self> {
         if self.columns.contains(&name) {
-            return Err(Error::data(format!("column `{name}`"), "is there already", "give it another name"));
+            return Err(Error::data(
+                format!("column `{name}`"),
+                "is there already",
+                "give it another name",
+            ));
         }
         let all = self.rows.sequences().iter().cloned().chain([sequences]).collect();
-        self.rows = Rows::new(self.rows.numbers().clone(), all)?.with_sparse(self.rows.take_sparse())?;
+        self.rows =
+            Rows::new(self.rows.numbers().clone(), all)?.with_sparse(self.rows.take_sparse())?;
         self.columns.push(name);
         Ok(self)
     }
@@ -88,12 +101,17 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Marks the named view as a ready-made Gram matrix: kernel values against the training rows, a column each.
+    /// Marks the named view as a ready-made Gram matrix: kernel values against the training rows, a
+    /// column each.
     pub fn with_gram(mut self, view: &str) -> Result<Self> {
         let at = self.view_at(view)?;
         let columns = self.views[at].columns.clone();
         if columns.end > self.features().cols() {
-            return Err(Error::data(format!("view `{view}`"), "does not hold plain numbers", "give kernel values"));
+            return Err(Error::data(
+                format!("view `{view}`"),
+                "does not hold plain numbers",
+                "give kernel values",
+            ));
         }
         self.rows = self.rows.with_ready(columns);
         self.grams.push(at);
@@ -115,10 +133,13 @@ impl Dataset {
         self
     }
 
-    /// An error about these rows, with their numbers in the whole data and the lines of the file that they begin at.
+    /// An error about these rows, with their numbers in the whole data and the lines of the file
+    /// that they begin at.
     #[must_use]
     pub fn located(&self, error: Error) -> Error {
-        error.with_rows(|row| (self.places.get(row).copied().unwrap_or(row), self.lines.get(row).copied()))
+        error.with_rows(|row| {
+            (self.places.get(row).copied().unwrap_or(row), self.lines.get(row).copied())
+        })
     }
 
     /// Says which rows have nothing in the named view.
@@ -131,14 +152,16 @@ impl Dataset {
     }
 
     fn view_at(&self, name: &str) -> Result<usize> {
-        let problem = || Error::data(format!("view `{name}`"), "is not in the data", "name one of the views");
+        let problem =
+            || Error::data(format!("view `{name}`"), "is not in the data", "name one of the views");
         self.views.iter().position(|v| v.name == name).ok_or_else(problem)
     }
 
     /// Replaces the numbers of the dense columns; rows, names and views stay.
     pub fn with_numbers(&self, numbers: Matrix) -> Result<Self> {
         let checked = Self::from_rows(self.rows.with_numbers(numbers), self.columns.clone())?;
-        // The rows of the clone share their numbers with `self`: nothing is copied to be thrown away.
+        // The rows of the clone share their numbers with `self`: nothing is copied to be thrown
+        // away.
         Ok(Self { rows: checked.rows, ..self.clone() })
     }
 
@@ -148,7 +171,9 @@ impl Dataset {
             return Ok(self.clone());
         }
         let names = plan.columns(&self.columns)?;
-        let view = |v: &View| Ok(View { name: v.name.clone(), columns: plan.view(&v.columns, &self.columns)? });
+        let view = |v: &View| {
+            Ok(View { name: v.name.clone(), columns: plan.view(&v.columns, &self.columns)? })
+        };
         let views = self.views.iter().map(view).collect::<Result<Vec<_>>>()?;
         let rows = Rows::new(plan.numbers(self.features())?, self.rows.sequences().to_vec())?;
         let mut out = Self::from_rows(rows, names)?.with_views(views)?;
@@ -174,13 +199,17 @@ impl Dataset {
     pub fn check_missing(&self, missing: Missing) -> Result<()> {
         if missing == Missing::Refuse {
             for view in &self.views {
-                let absent = self.rows.absent(&view.columns.clone().collect::<Vec<_>>()).unwrap_or_default();
+                let absent =
+                    self.rows.absent(&view.columns.clone().collect::<Vec<_>>()).unwrap_or_default();
                 if let Some(row) = absent.iter().position(|a| *a) {
                     let count = absent.iter().filter(|a| **a).count();
                     return Err(Error::data(
                         format!("view `{}`", view.name),
-                        Told::from(format!("{count} of {} rows have nothing in it, the first is row ", self.len()))
-                            .and_row(row),
+                        Told::from(format!(
+                            "{count} of {} rows have nothing in it, the first is row ",
+                            self.len()
+                        ))
+                        .and_row(row),
                         "drop those rows, or impute kernel values with missing = zero or mean",
                     ));
                 }
@@ -252,7 +281,8 @@ impl Dataset {
 /// The quantity that is to be predicted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
-    /// Class labels: `labels[i]` indexes `names`, which are sorted (numerically if all are numbers).
+    /// Class labels: `labels[i]` indexes `names`, which are sorted (numerically if all are
+    /// numbers).
     Classes {
         /// The names of the classes.
         names: Vec<String>,
@@ -275,7 +305,8 @@ impl Target {
             order.sort_by(|&i, &j| numbers[i].total_cmp(&numbers[j]));
             names = order.into_iter().map(|i| names[i].clone()).collect();
         }
-        let labels = texts.iter().map(|t| names.iter().position(|n| n == t.as_ref()).unwrap_or(0)).collect();
+        let labels =
+            texts.iter().map(|t| names.iter().position(|n| n == t.as_ref()).unwrap_or(0)).collect();
         Self::Classes { names, labels }
     }
 
@@ -296,9 +327,10 @@ impl Target {
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
         match self {
-            Self::Classes { names, labels } => {
-                Self::Classes { names: names.clone(), labels: index.iter().map(|&i| labels[i]).collect() }
-            }
+            Self::Classes { names, labels } => Self::Classes {
+                names: names.clone(),
+                labels: index.iter().map(|&i| labels[i]).collect(),
+            },
             Self::Values(values) => Self::Values(index.iter().map(|&i| values[i]).collect()),
         }
     }

@@ -32,19 +32,30 @@ use super::{
 };
 use crate::{Error, Result};
 
-pub(super) const FORMAT: Format =
-    Format { name: None, extensions: &["toml"], detect: |_| false, reader: ReadTable::Whole(read_description) };
+pub(super) const FORMAT: Format = Format {
+    name: None,
+    extensions: &["toml"],
+    detect: |_| false,
+    reader: ReadTable::Whole(read_description),
+};
 
-/// The files that a description names, whether or not they are there; none for a file that is no readable description.
+/// The files that a description names, whether or not they are there; none for a file that is no
+/// readable description.
 pub(super) fn named_files(path: &Path) -> Vec<PathBuf> {
     if !FORMAT.extensions.contains(&source::extension(path).as_str()) {
         return Vec::new();
     }
     let bytes = source::read_all(path).unwrap_or_default();
-    let Ok(description) = toml::from_str::<Description>(&String::from_utf8_lossy(&bytes)) else { return Vec::new() };
+    let Ok(description) = toml::from_str::<Description>(&String::from_utf8_lossy(&bytes)) else {
+        return Vec::new();
+    };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let views = description.view.into_iter().flat_map(|view| std::iter::once(view.file).chain(view.ids));
-    views.chain(description.labels.map(|labels| labels.file)).map(|file| folder.join(file)).collect()
+    let views =
+        description.view.into_iter().flat_map(|view| std::iter::once(view.file).chain(view.ids));
+    views
+        .chain(description.labels.map(|labels| labels.file))
+        .map(|file| folder.join(file))
+        .collect()
 }
 
 #[derive(Deserialize)]
@@ -104,7 +115,8 @@ pub(super) struct FilePart {
 fn read_description(path: &Path) -> Result<Table> {
     let bytes = source::read_all(path)?;
     let wrong = |at: usize, problem: &str| Error::file(path, source::place_in(&bytes, at, problem));
-    let text = std::str::from_utf8(&bytes).map_err(|e| wrong(e.valid_up_to(), "not valid UTF-8 text"))?;
+    let text =
+        std::str::from_utf8(&bytes).map_err(|e| wrong(e.valid_up_to(), "not valid UTF-8 text"))?;
     let mut description: Description =
         toml::from_str(text).map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message()))?;
     if description.view.is_empty() {
@@ -117,8 +129,15 @@ fn read_description(path: &Path) -> Result<Table> {
         let name = view.name.get_ref();
         view.place = source::place_in(&bytes, view.name.span().start, format!("view `{name}`"));
         if name.is_empty() || !names.insert(name.clone()) {
-            let problem = if name.is_empty() { "a view has an empty name" } else { "two views have one name" };
-            return Err(wrong(view.name.span().start, &format!("{problem} (`{name}`); give each its own")));
+            let problem = if name.is_empty() {
+                "a view has an empty name"
+            } else {
+                "two views have one name"
+            };
+            return Err(wrong(
+                view.name.span().start,
+                &format!("{problem} (`{name}`); give each its own"),
+            ));
         }
     }
     let labels = description.labels.as_ref().map(|l| {
@@ -142,7 +161,10 @@ fn read_description(path: &Path) -> Result<Table> {
         let id = view.id.as_ref().or(description.id.as_ref());
         let own = part(&file, view.array.as_deref(), id, view.gram, &mut cache)?;
         if view.ids.is_some() && !view.gram {
-            let problem = format!("{} has `ids` and is no Gram matrix; name its column of ids as `id`", view.place);
+            let problem = format!(
+                "{} has `ids` and is no Gram matrix; name its column of ids as `id`",
+                view.place
+            );
             return Err(Error::file(path, problem));
         }
         parts.push(with_row_names(own, &view, folder)?);
@@ -209,15 +231,25 @@ fn array_part(path: &Path, wanted: Option<&str>, arrays: &[(String, Array)]) -> 
     let Some((_, array)) = found else {
         let names: Vec<String> = arrays.iter().map(|(n, _)| n.clone()).collect();
         let list = nearest(wanted.unwrap_or_default(), &names);
-        let problem = wanted.map_or("holds several arrays".to_string(), |name| format!("has no array `{name}`"));
+        let problem = wanted
+            .map_or("holds several arrays".to_string(), |name| format!("has no array `{name}`"));
         return Err(Error::file(path, format!("{problem}; set `array` to one of {list}")));
     };
     if array.shape.is_empty() || array.shape.len() > 2 || array.shape[0] == 0 {
-        return Err(Error::file(path, format!("the array has shape {:?}, expected rows and columns", array.shape)));
+        return Err(Error::file(
+            path,
+            format!("the array has shape {:?}, expected rows and columns", array.shape),
+        ));
     }
     let single = array.shape.len() == 1;
-    let name = |j: usize| if single { wanted.unwrap_or("1").to_string() } else { (j + 1).to_string() };
-    Ok(FilePart { ids: None, columns: columns_of(array.clone(), name), sparse: None, rows: array.shape[0] })
+    let name =
+        |j: usize| if single { wanted.unwrap_or("1").to_string() } else { (j + 1).to_string() };
+    Ok(FilePart {
+        ids: None,
+        columns: columns_of(array.clone(), name),
+        sparse: None,
+        rows: array.shape[0],
+    })
 }
 
 /// The ids of `rows` rows, a line each.
@@ -228,7 +260,10 @@ fn row_names(path: &Path, rows: usize) -> Result<Vec<String>> {
         names.extend(Some(line.trim().to_string()).filter(|name| !name.is_empty()));
     }
     if names.len() != rows {
-        return Err(Error::file(path, format!("names {} rows where the matrix has {rows}", names.len())));
+        return Err(Error::file(
+            path,
+            format!("names {} rows where the matrix has {rows}", names.len()),
+        ));
     }
     Ok(names)
 }
@@ -236,11 +271,14 @@ fn row_names(path: &Path, rows: usize) -> Result<Vec<String>> {
 /// The banks of all views, each on its view.
 pub(super) fn bank(description: &Description) -> Option<String> {
     let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_') && name != "all";
-    let quoted = |name: &str| if plain(name) { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) };
+    let quoted = |name: &str| {
+        if plain(name) { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    };
     let own = |v: &ViewEntry| {
         let kernels = v.kernels.clone().or_else(|| v.gram.then(|| "precomputed".to_string()))?;
         Some(format!("{kernels} on view({})", quoted(v.name())))
     };
-    let all: Vec<String> = description.view.iter().filter_map(own).chain(description.kernels.clone()).collect();
+    let all: Vec<String> =
+        description.view.iter().filter_map(own).chain(description.kernels.clone()).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

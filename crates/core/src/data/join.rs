@@ -32,13 +32,21 @@ pub(super) fn join(
 }
 
 /// Either all files have ids or none has.
-fn check_ids(description: &Description, labels: Option<&FilePart>, parts: &[FilePart], path: &Path) -> Result<()> {
+fn check_ids(
+    description: &Description,
+    labels: Option<&FilePart>,
+    parts: &[FilePart],
+    path: &Path,
+) -> Result<()> {
     let with_ids = labels.into_iter().chain(parts).filter(|p| p.ids.is_some()).count();
     if with_ids > 0 && with_ids < parts.len() + usize::from(labels.is_some()) {
         let mut views = description.view.iter().zip(parts);
         let without = views.find(|(_, p)| p.ids.is_none()).map_or("labels", |(v, _)| v.name());
         let problem = format!("`{without}` has no id column, other files have");
-        return Err(Error::file(path, format!("{problem}; give every file one, or none to join by row")));
+        return Err(Error::file(
+            path,
+            format!("{problem}; give every file one, or none to join by row"),
+        ));
     }
     if let Some(id) = description.id.as_ref().filter(|_| with_ids == 0) {
         return Err(Error::file(path, format!("no file has the id column `{id}`")));
@@ -62,8 +70,9 @@ struct Joined {
 
 impl Joined {
     fn new(description: &Description, base: &FilePart) -> Self {
-        let id_column =
-            |ids: &Vec<String>| (description.id.clone().unwrap_or_else(|| "id".into()), Column::Text(ids.clone()));
+        let id_column = |ids: &Vec<String>| {
+            (description.id.clone().unwrap_or_else(|| "id".into()), Column::Text(ids.clone()))
+        };
         Self {
             n: base.rows,
             ids: base.ids.clone(),
@@ -75,19 +84,28 @@ impl Joined {
     }
 
     /// Adds the columns of a view, and the target column where the view holds it.
-    fn add(&mut self, view: &ViewEntry, mut part: FilePart, target: Option<&String>, path: &Path) -> Result<()> {
+    fn add(
+        &mut self,
+        view: &ViewEntry,
+        mut part: FilePart,
+        target: Option<&String>,
+        path: &Path,
+    ) -> Result<()> {
         let places = places_of(view, &part, self.ids.as_deref(), self.n, path)?;
         let absent: Vec<usize> = (0..self.n).filter(|&i| places[i].is_none()).collect();
         let unused = part.rows - (self.n - absent.len());
         if unused > 0 {
             let name = view.name();
-            let note = format!("view `{name}`: {unused} rows have ids that no other row has, and are not used");
+            let note = format!(
+                "view `{name}`: {unused} rows have ids that no other row has, and are not used"
+            );
             self.extra.notes.push(note);
         }
         if view.gram && part.ids.is_some() && part.columns.len() == part.rows {
             part.columns = reordered_square(&part, &places);
         }
-        let group = |columns| ColumnGroup { name: view.name().into(), columns, gram: view.gram, absent };
+        let group =
+            |columns| ColumnGroup { name: view.name().into(), columns, gram: view.gram, absent };
         let start = self.columns.len();
         let end = self.add_dense(view, part.columns, target, &places);
         match part.sparse {
@@ -116,7 +134,8 @@ impl Joined {
     ) -> usize {
         let mut target_column = None;
         // The labels' column of that name is the target, where there is one.
-        let has_target = target.is_some_and(|target| self.columns.iter().any(|(name, _)| name == target));
+        let has_target =
+            target.is_some_and(|target| self.columns.iter().any(|(name, _)| name == target));
         for (name, column) in columns {
             let is_target = target == Some(&name);
             if is_target && !has_target {
@@ -133,7 +152,13 @@ impl Joined {
         end
     }
 
-    fn add_sparse(&mut self, view: &ViewEntry, names: &[String], sparse: &Sparse, places: &[Option<usize>]) {
+    fn add_sparse(
+        &mut self,
+        view: &ViewEntry,
+        names: &[String],
+        sparse: &Sparse,
+        places: &[Option<usize>],
+    ) {
         let first = self.extra.sparse_names.len();
         self.extra.sparse_names.extend(names.iter().map(|name| format!("{}.{name}", view.name())));
         let mut rows = Sparse::new(sparse.cols());
@@ -171,7 +196,8 @@ impl Joined {
         self.extra.groups.extend(moved);
         if self.columns.is_empty() {
             // A table has a dense column at least; this one numbers the rows.
-            self.columns.push(("row".into(), Column::Numeric((1..=self.n).map(|i| i as f64).collect())));
+            self.columns
+                .push(("row".into(), Column::Numeric((1..=self.n).map(|i| i as f64).collect())));
         }
         let mut table = Table::from_columns(self.columns, path)?;
         table.extra = self.extra;
@@ -179,7 +205,8 @@ impl Joined {
     }
 }
 
-/// The columns of a square matrix in the order of the whole, as its rows will be; those of rows that it lacks are never read.
+/// The columns of a square matrix in the order of the whole, as its rows will be; those of rows
+/// that it lacks are never read.
 fn reordered_square(part: &FilePart, places: &[Option<usize>]) -> Vec<(String, Column)> {
     let zeros = || Column::Numeric(vec![0.0; part.rows]);
     let column = |at: Option<usize>| at.map_or_else(zeros, |at| part.columns[at].1.clone());
@@ -197,7 +224,10 @@ fn places_of(
     let (Some(ids), Some(own)) = (ids, &part.ids) else {
         if part.rows != n {
             let problem = format!("{} has {} rows where {n} were expected", view.place, part.rows);
-            return Err(Error::file(path, format!("{problem}; join files of different rows on an `id` column")));
+            return Err(Error::file(
+                path,
+                format!("{problem}; join files of different rows on an `id` column"),
+            ));
         }
         return Ok((0..n).map(Some).collect());
     };
@@ -217,9 +247,11 @@ fn places_of(
 /// Values in the order of the whole; rows that have none get a placeholder, which nothing reads.
 pub(super) fn spread(column: &Column, places: &[Option<usize>]) -> Column {
     match column {
-        Column::Numeric(v) => Column::Numeric(places.iter().map(|p| p.map_or(0.0, |i| v[i])).collect()),
-        Column::Text(t) => {
-            Column::Text(places.iter().map(|p| p.map_or_else(|| "?".into(), |i| t[i].clone())).collect())
+        Column::Numeric(v) => {
+            Column::Numeric(places.iter().map(|p| p.map_or(0.0, |i| v[i])).collect())
         }
+        Column::Text(t) => Column::Text(
+            places.iter().map(|p| p.map_or_else(|| "?".into(), |i| t[i].clone())).collect(),
+        ),
     }
 }

@@ -18,7 +18,8 @@ pub(super) const FORMAT: Format = Format {
     reader: ReadTable::Whole(read),
 };
 
-/// Reads a file: columns of numbers, `true` (1) and `false` (0) are numeric, all others text. A key that a row lacks, or `null`, is missing.
+/// Reads a file: columns of numbers, `true` (1) and `false` (0) are numeric, all others text. A key
+/// that a row lacks, or `null`, is missing.
 pub fn read(path: &Path) -> Result<Table> {
     parse(source::open(path)?, path)
 }
@@ -124,7 +125,9 @@ impl<'de> Visitor<'de> for RowVisitor {
         let mut fields: Vec<(String, JsonValue)> = Vec::new();
         while let Some((name, field)) = map.next_entry()? {
             if fields.iter().any(|(known, _)| *known == name) {
-                return Err(A::Error::custom(format!("the key `{name}` stands twice in one object")));
+                return Err(A::Error::custom(format!(
+                    "the key `{name}` stands twice in one object"
+                )));
             }
             fields.push((name, field));
         }

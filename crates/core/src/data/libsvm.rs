@@ -1,4 +1,5 @@
-//! LIBSVM and SVMlight text: `label column:value column:value … # comment`, columns counted from 1 and ascending.
+//! LIBSVM and SVMlight text: `label column:value column:value … # comment`, columns counted from 1
+//! and ascending.
 
 use std::{io::BufRead, path::Path};
 
@@ -14,7 +15,8 @@ use crate::{Error, Result};
 pub const LABEL: &str = "label";
 /// Columns that a file may have whatever it holds.
 const WIDE: usize = 1 << 20;
-/// Columns that a file may have for each of its entries, where it is wider: one wrong column number cannot ask for gigabytes.
+/// Columns that a file may have for each of its entries, where it is wider: one wrong column number
+/// cannot ask for gigabytes.
 const WIDE_PER_ENTRY: usize = 16;
 
 pub(super) const FORMAT: Format = Format {
@@ -31,10 +33,12 @@ fn looks_like_libsvm(start: &[u8]) -> bool {
     let mut words = line.split_whitespace().skip(1).take(8).peekable();
     // The last word may be cut.
     words.peek().is_some()
-        && words.all(|w| w.split_once(':').is_some_and(|(c, _)| c == "qid" || c.parse::<u32>().is_ok()))
+        && words
+            .all(|w| w.split_once(':').is_some_and(|(c, _)| c == "qid" || c.parse::<u32>().is_ok()))
 }
 
-/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held, in `memory` bytes at most.
+/// Reads a file, or some rows of it: their entries that are not zero, and nothing else, are held,
+/// in `memory` bytes at most.
 pub fn read(path: &Path, rows: Option<Span>, memory: u64) -> Result<Table> {
     parse_within(source::open(path)?, rows, memory, path)
 }
@@ -44,7 +48,12 @@ pub fn parse(input: impl BufRead, rows: Option<Span>, source: &Path) -> Result<T
     parse_within(input, rows, u64::MAX, source)
 }
 
-fn parse_within(input: impl BufRead, rows: Option<Span>, memory: u64, source: &Path) -> Result<Table> {
+fn parse_within(
+    input: impl BufRead,
+    rows: Option<Span>,
+    memory: u64,
+    source: &Path,
+) -> Result<Table> {
     let mut lines = Lines::new(input, source);
     let mut features = Sparse::new(0);
     let mut labels = Labels::default();
@@ -59,9 +68,10 @@ fn parse_within(input: impl BufRead, rows: Option<Span>, memory: u64, source: &P
             Some(line) => entries(line, &mut row).and_then(|content| match content {
                 Content::Nothing => Ok(false),
                 Content::Row(_) if !wanted => Ok(true),
-                Content::Row(label) => {
-                    labels.push(label, features.rows()).map(|()| true).map_err(|e| (indent(line) + 1, e))
-                }
+                Content::Row(label) => labels
+                    .push(label, features.rows())
+                    .map(|()| true)
+                    .map_err(|e| (indent(line) + 1, e)),
             }),
         };
         if !parsed.map_err(|(column, problem)| lines.error(column, problem))? {
@@ -85,22 +95,36 @@ fn parse_within(input: impl BufRead, rows: Option<Span>, memory: u64, source: &P
         }
     }
     if let Some(r) = rows.filter(|r| r.first > at) {
-        return Err(Error::param("rows", format!("within 1-{at}"), format!("{}-{}", r.first, r.last)));
+        return Err(Error::param(
+            "rows",
+            format!("within 1-{at}"),
+            format!("{}-{}", r.first, r.last),
+        ));
     }
     if features.rows() == 0 {
         return Err(Error::file(source, "the file holds no rows"));
     }
     if features.cols() == 0 {
-        return Err(Error::file(source, "no row has an entry `column:value`; is this a LIBSVM file?"));
+        return Err(Error::file(
+            source,
+            "no row has an entry `column:value`; is this a LIBSVM file?",
+        ));
     }
     if features.cols() > WIDE.max(WIDE_PER_ENTRY * features.entries()) {
         let (columns, entries) = (features.cols(), features.entries());
-        let problem = format!("line {widest}: column {columns} is far beyond the {entries} entries; renumber");
+        let problem = format!(
+            "line {widest}: column {columns} is far beyond the {entries} entries; renumber"
+        );
         return Err(Error::file(source, problem));
     }
     let names = (1..=features.cols()).map(|j| format!("x{j}")).collect();
     let places = rows.map(|r| (0..at).filter(|&i| r.contains(i)).collect());
-    let mut table = Table::from_sparse(labels.column().map(|c| (LABEL.to_string(), c)), names, features, source)?;
+    let mut table = Table::from_sparse(
+        labels.column().map(|c| (LABEL.to_string(), c)),
+        names,
+        features,
+        source,
+    )?;
     table.extra.places = places;
     Ok(table)
 }
@@ -118,7 +142,10 @@ enum Content<'a> {
 }
 
 /// Splits a line; an error is (column, problem).
-fn entries<'a>(line: &'a str, row: &mut Vec<(u32, f64)>) -> std::result::Result<Content<'a>, (usize, String)> {
+fn entries<'a>(
+    line: &'a str,
+    row: &mut Vec<(u32, f64)>,
+) -> std::result::Result<Content<'a>, (usize, String)> {
     row.clear();
     let line = line.split('#').next().unwrap_or_default();
     let mut label = None;
@@ -141,7 +168,12 @@ fn entries<'a>(line: &'a str, row: &mut Vec<(u32, f64)>) -> std::result::Result<
                 let column: u32 = match column.parse() {
                     Ok(0) => return Err((at, "columns count from 1, found 0".into())),
                     Ok(c) if c < u32::MAX => c,
-                    _ => return Err((at, format!("expected a column number, found {}", shown(column)))),
+                    _ => {
+                        return Err((
+                            at,
+                            format!("expected a column number, found {}", shown(column)),
+                        ));
+                    }
                 };
                 let number = value.parse::<f64>().ok().filter(|v| v.is_finite());
                 let Some(value) = number else {
@@ -153,7 +185,10 @@ fn entries<'a>(line: &'a str, row: &mut Vec<(u32, f64)>) -> std::result::Result<
                 if row.last().is_some_and(|(last, _)| *last >= column - 1) {
                     return Err((
                         at,
-                        format!("columns must ascend in a row, and {column} comes after {}", row[row.len() - 1].0 + 1),
+                        format!(
+                            "columns must ascend in a row, and {column} comes after {}",
+                            row[row.len() - 1].0 + 1
+                        ),
                     ));
                 }
                 row.push((column - 1, value));

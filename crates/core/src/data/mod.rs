@@ -38,8 +38,9 @@ pub(crate) use standardize::mean_and_deviation;
 pub(crate) use table::nearest;
 pub use table::{Column, Table, TaskHint};
 
-/// Every file format, in the order in which first bytes are looked at and the program's help lists them. A file that none of them
-/// recognises is read as the first one: delimited text. A new reader is a file with its `FORMAT`, and its line here.
+/// Every file format, in the order in which first bytes are looked at and the program's help lists
+/// them. A file that none of them recognises is read as the first one: delimited text. A new reader
+/// is a file with its `FORMAT`, and its line here.
 const FORMATS: &[read::Format] = &[
     csv::FORMAT,
     libsvm::FORMAT,

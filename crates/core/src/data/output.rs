@@ -1,8 +1,9 @@
 //! Results as files: the one place that writes them.
 //!
-//! A file appears whole or not at all: bytes go to a temporary file in the same folder, are synced, and take the name in one step. Links are
-//! followed, a file that is replaced passes its permissions on, and what is no regular file (a pipe, a terminal, `/dev/null`) is written
-//! into and stays what it is. [`check`] says before any work is done which names cannot be used.
+//! A file appears whole or not at all: bytes go to a temporary file in the same folder, are synced,
+//! and take the name in one step. Links are followed, a file that is replaced passes its
+//! permissions on, and what is no regular file (a pipe, a terminal, `/dev/null`) is written into
+//! and stays what it is. [`check`] says before any work is done which names cannot be used.
 
 use std::{
     collections::hash_map::RandomState,
@@ -16,10 +17,11 @@ use std::{
 use super::sources;
 use crate::{Error, Result};
 
-/// Symbolic links that are followed in a row, as many as Linux follows; more are taken for a circle.
+/// Symbolic links that are followed in a row, as many as Linux follows; more are taken for a
+/// circle.
 const LINKS: usize = 40;
-/// Names that are tried for a temporary file. They are drawn from 64 random bits: a second try is not expected, and a hundredth says that
-/// something else is wrong.
+/// Names that are tried for a temporary file. They are drawn from 64 random bits: a second try is
+/// not expected, and a hundredth says that something else is wrong.
 const TRIES: usize = 100;
 
 /// Where bytes are to go.
@@ -30,8 +32,9 @@ enum Destination {
     Instead(PathBuf),
 }
 
-/// Writes a file: readers see the old one or the whole new one. Several threads, processes and machines may write to one path at once; one of
-/// them comes last. What a killed process left behind at this path is removed.
+/// Writes a file: readers see the old one or the whole new one. Several threads, processes and
+/// machines may write to one path at once; one of them comes last. What a killed process left
+/// behind at this path is removed.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |e: io::Error| Error::file(path, format!("could not be written ({e})"));
     match place(path).map_err(failed)? {
@@ -44,8 +47,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Refuses, before any work is done, outputs (each with the option that names it) that cannot be written, that are one file, or that are an
-/// input, under whatever name. Of a data description the files that it names are inputs too.
+/// Refuses, before any work is done, outputs (each with the option that names it) that cannot be
+/// written, that are one file, or that are an input, under whatever name. Of a data description the
+/// files that it names are inputs too.
 pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Result<()> {
     let read: Vec<PathBuf> = inputs.iter().flat_map(|path| sources(path)).collect();
     let mut taken: Vec<(&str, Identity)> = Vec::new();
@@ -53,13 +57,16 @@ pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Result<()> {
         possible(path)?;
         let Some(own) = Identity::of(path) else { continue };
         if let Some(input) = read.iter().find(|input| Identity::of(input).as_ref() == Some(&own)) {
-            let what = if input == path { String::new() } else { format!(" (as `{}`)", input.display()) };
-            let problem =
-                format!("this command reads the file{what}, and {option} would replace it; name another file");
+            let what =
+                if input == path { String::new() } else { format!(" (as `{}`)", input.display()) };
+            let problem = format!(
+                "this command reads the file{what}, and {option} would replace it; name another file"
+            );
             return Err(Error::file(path, problem));
         }
         if let Some((other, _)) = taken.iter().find(|(_, other)| *other == own) {
-            let problem = format!("{other} and {option} name the same file; give each output its own");
+            let problem =
+                format!("{other} and {option} name the same file; give each output its own");
             return Err(Error::file(path, problem));
         }
         taken.push((option, own));
@@ -83,25 +90,33 @@ fn possible(path: &Path) -> Result<()> {
     if is_stream(path) || fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         return Ok(());
     }
-    let target = followed(path).map_err(|e| Error::file(path, format!("cannot be written ({e})")))?;
+    let target =
+        followed(path).map_err(|e| Error::file(path, format!("cannot be written ({e})")))?;
     let folder = folder_of(&target);
     if !folder.is_dir() {
         return Err(Error::file(path, format!("the folder `{}` does not exist", folder.display())));
     }
-    // Only the attempt tells: permissions, full disks and file systems that cannot be written to have nothing else in common.
+    // Only the attempt tells: permissions, full disks and file systems that cannot be written to
+    // have nothing else in common.
     match fs::symlink_metadata(&target) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::file(path, format!("cannot be written ({e})"))),
+        Err(e) if e.kind() != ErrorKind::NotFound => {
+            Err(Error::file(path, format!("cannot be written ({e})")))
+        }
         _ => match temporary(&target) {
             Ok((trial, _file)) => {
                 let _ = fs::remove_file(trial);
                 Ok(())
             }
-            Err(e) => Err(Error::file(path, format!("the folder `{}` takes no new file ({e})", folder.display()))),
+            Err(e) => Err(Error::file(
+                path,
+                format!("the folder `{}` takes no new file ({e})", folder.display()),
+            )),
         },
     }
 }
 
-/// What makes two names one file: the file itself where it is there, else the place where it would appear.
+/// What makes two names one file: the file itself where it is there, else the place where it would
+/// appear.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
     #[cfg(unix)]
@@ -110,7 +125,8 @@ enum Identity {
 }
 
 impl Identity {
-    /// None for what is no regular file: it can be read and written, by several at once, and nothing is replaced.
+    /// None for what is no regular file: it can be read and written, by several at once, and
+    /// nothing is replaced.
     fn of(path: &Path) -> Option<Self> {
         if is_stream(path) {
             return None;
@@ -148,7 +164,10 @@ fn place(path: &Path) -> io::Result<Destination> {
     if is_standard_output(path) {
         use std::os::fd::AsFd as _;
         // Opened anew, a file that standard output was sent to would be written from its beginning.
-        return io::stdout().as_fd().try_clone_to_owned().map(|fd| Destination::Into(File::from(fd)));
+        return io::stdout()
+            .as_fd()
+            .try_clone_to_owned()
+            .map(|fd| Destination::Into(File::from(fd)));
     }
     let into = || OpenOptions::new().append(true).open(path).map(Destination::Into);
     if is_stream(path) {
@@ -191,7 +210,8 @@ fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Gives a new file the permissions of the one that it replaces, and its owner where that is allowed.
+/// Gives a new file the permissions of the one that it replaces, and its owner where that is
+/// allowed.
 fn pass_on(old: &fs::Metadata, file: &File) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -205,8 +225,8 @@ fn pass_on(old: &fs::Metadata, file: &File) -> io::Result<()> {
     file.set_permissions(old.permissions())
 }
 
-/// How the names of temporary files for this target begin. The target's own name may be as long as names can be, so that theirs cannot
-/// contain it.
+/// How the names of temporary files for this target begin. The target's own name may be as long as
+/// names can be, so that theirs cannot contain it.
 fn prefix(target: &Path) -> String {
     let name = target.file_name().unwrap_or_default();
     format!(".mercer-{:08x}-", crc32fast::hash(name.as_encoded_bytes()))
@@ -230,14 +250,16 @@ fn temporary(target: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::Error::other("no temporary file could be made"))
 }
 
-/// Removes temporary files for `target` whose writers are gone: those that live hold a lock. Where the file system has no locks nothing is
-/// removed.
+/// Removes temporary files for `target` whose writers are gone: those that live hold a lock. Where
+/// the file system has no locks nothing is removed.
 fn remove_leftovers(target: &Path) {
     let prefix = prefix(target);
     for entry in fs::read_dir(folder_of(target)).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let ours =
-            name.to_str().and_then(|n| n.strip_prefix(&prefix)).is_some_and(|rest| rest.strip_suffix(".tmp").is_some());
+        let ours = name
+            .to_str()
+            .and_then(|n| n.strip_prefix(&prefix))
+            .is_some_and(|rest| rest.strip_suffix(".tmp").is_some());
         if !ours || !entry.file_type().is_ok_and(|t| t.is_file()) {
             continue;
         }
@@ -256,15 +278,18 @@ mod tests {
 
     /// An empty folder of its own.
     fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("mercer-output-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("mercer-output-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
         path
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let mut all: Vec<String> =
-            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into()).collect();
+        let mut all: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into())
+            .collect();
         all.sort();
         all
     }
@@ -310,7 +335,12 @@ mod tests {
         check(&[("--output", &fits)], &[]).unwrap();
         write(&fits, b"x").unwrap();
         assert!(check(&[("--output", &at.join("n".repeat(256)))], &[]).is_err());
-        assert!(check(&[("--output", &at.join("none/m"))], &[]).unwrap_err().to_string().contains("does not exist"));
+        assert!(
+            check(&[("--output", &at.join("none/m"))], &[])
+                .unwrap_err()
+                .to_string()
+                .contains("does not exist")
+        );
         assert!(check(&[("--output", &at)], &[]).unwrap_err().to_string().contains("is a folder"));
         assert_eq!(names(&at).len(), 1);
         fs::remove_dir_all(at).unwrap();
@@ -351,16 +381,26 @@ mod tests {
         let dotted = at.join("../").join(at.file_name().unwrap()).join("d.csv");
         for name in [&data, &hard, &soft, &dotted] {
             let message = check(&[("--output", name)], &[&data]).unwrap_err().to_string();
-            assert!(message.contains("this command reads the file") && message.contains("--output"), "{message}");
+            assert!(
+                message.contains("this command reads the file") && message.contains("--output"),
+                "{message}"
+            );
         }
         let (one, two) = (at.join("new"), at.join("./new"));
-        let message = check(&[("--output", &one), ("--report", &two)], &[&data]).unwrap_err().to_string();
+        let message =
+            check(&[("--output", &one), ("--report", &two)], &[&data]).unwrap_err().to_string();
         assert!(message.contains("--output and --report name the same file"), "{message}");
         check(&[("--output", &one), ("--report", &at.join("page"))], &[&data]).unwrap();
         let told = at.join("d.toml");
-        fs::write(&told, "[[view]]\nname = \"v\"\nfile = \"d.csv\"\n[[view]]\nname = \"w\"\nfile = \"d.toml\"\n")
-            .unwrap();
-        assert!(check(&[("--output", &hard)], &[&told]).is_err(), "a file that the description names");
+        fs::write(
+            &told,
+            "[[view]]\nname = \"v\"\nfile = \"d.csv\"\n[[view]]\nname = \"w\"\nfile = \"d.toml\"\n",
+        )
+        .unwrap();
+        assert!(
+            check(&[("--output", &hard)], &[&told]).is_err(),
+            "a file that the description names"
+        );
         assert_eq!(fs::read(&data).unwrap(), b"x\n1\n");
         fs::remove_dir_all(at).unwrap();
     }

@@ -1,4 +1,5 @@
-//! Any data file as a table. [`FORMATS`](super::FORMATS) lists the formats; a file's extension decides between them, or else its first bytes.
+//! Any data file as a table. [`FORMATS`](super::FORMATS) lists the formats; a file's extension
+//! decides between them, or else its first bytes.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,8 @@ use crate::{Error, Result};
 
 /// One file format: how its files are recognised, and who reads them.
 pub(super) struct Format {
-    /// What the program's help calls it; `None` for a format that the list of formats does not name.
+    /// What the program's help calls it; `None` for a format that the list of formats does not
+    /// name.
     pub name: Option<&'static str>,
     /// Extensions in lower case, below `.gz` and `.zst`.
     pub extensions: &'static [&'static str],
@@ -23,7 +25,8 @@ pub(super) struct Format {
 pub(super) enum ReadTable {
     /// Reads every row; rows that are not wanted are dropped afterwards.
     Whole(fn(&Path) -> Result<Table>),
-    /// Reads the wanted rows alone, and refuses them as soon as they take more bytes than the last argument allows.
+    /// Reads the wanted rows alone, and refuses them as soon as they take more bytes than the last
+    /// argument allows.
     Rows(fn(&Path, Option<Span>, u64) -> Result<Table>),
 }
 
@@ -41,19 +44,21 @@ pub(super) const PARQUET: Format = Format {
     }),
 };
 
-/// Reads a file of any known format, or a data description (`.toml`). The extension below `.gz` and `.zst` decides which it is, else the
-/// first bytes do.
+/// Reads a file of any known format, or a data description (`.toml`). The extension below `.gz` and
+/// `.zst` decides which it is, else the first bytes do.
 pub fn read(path: &Path) -> Result<Table> {
     read_within(path, None, None)
 }
 
-/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are never held.
+/// Some rows of a file. LIBSVM text is read no further than the last of them, and the others are
+/// never held.
 pub fn read_rows(path: &Path, rows: Span) -> Result<Table> {
     read_within(path, Some(rows), None)
 }
 
-/// All or some rows of a file whose rows may take `memory` bytes at most, half the machine's where that is left open. Sparse rows are
-/// refused as soon as they do not fit, other files before they are read on.
+/// All or some rows of a file whose rows may take `memory` bytes at most, half the machine's where
+/// that is left open. Sparse rows are refused as soon as they do not fit, other files before they
+/// are read on.
 pub fn read_within(path: &Path, rows: Option<Span>, memory: Option<u64>) -> Result<Table> {
     let memory = memory.unwrap_or_else(|| source::machine_memory().unwrap_or(8 << 30) / 2);
     let table = match format_of(path)?.reader {
@@ -68,7 +73,8 @@ pub fn read_within(path: &Path, rows: Option<Span>, memory: Option<u64>) -> Resu
     Ok(table.select_rows(&(0..table.n_rows()).filter(|&i| rows.contains(i)).collect::<Vec<_>>()))
 }
 
-/// The file itself and, of a data description, every file that it names, whether or not they are there.
+/// The file itself and, of a data description, every file that it names, whether or not they are
+/// there.
 pub fn sources(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_path_buf()];
     let mut next = 0;
@@ -91,7 +97,9 @@ pub fn format_names() -> String {
 /// The format of a file; delimited text where neither its extension nor its first bytes are known.
 fn format_of(path: &Path) -> Result<&'static Format> {
     let extension = source::extension(path);
-    if let Some(format) = FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str())) {
+    if let Some(format) =
+        FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))
+    {
         return Ok(format);
     }
     let mut input = source::open(path)?;

@@ -1,4 +1,5 @@
-//! Seeded random numbers whose values are part of the contract: same seed, same answer, on every machine.
+//! Seeded random numbers whose values are part of the contract: same seed, same answer, on every
+//! machine.
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64;

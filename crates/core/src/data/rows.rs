@@ -1,4 +1,5 @@
-//! The rows that kernels look at: numbers, sequences beside them, numbers stored sparsely, and what rows lack.
+//! The rows that kernels look at: numbers, sequences beside them, numbers stored sparsely, and what
+//! rows lack.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -7,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{Sequences, Sparse, Standardizer};
 use crate::{Error, Result, linalg::Matrix};
 
-/// Samples without names. Columns are counted through: first those of numbers, then sparse ones, then those of sequences.
+/// Samples without names. Columns are counted through: first those of numbers, then sparse ones,
+/// then those of sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rows {
     /// Shared by all clones: a table is not copied on its way to kernels.
@@ -47,14 +49,17 @@ impl From<Matrix> for Rows {
 }
 
 impl Rows {
-    /// Numbers and sequences of the same samples; a matrix without columns takes the number of rows of the sequences.
+    /// Numbers and sequences of the same samples; a matrix without columns takes the number of rows
+    /// of the sequences.
     pub fn new(numbers: Matrix, sequences: Vec<Sequences>) -> Result<Self> {
         let numbers = match sequences.first() {
             Some(first) if numbers.cols() == 0 => Matrix::zeros(first.len(), 0),
             _ => numbers,
         };
         match sequences.iter().find(|s| s.len() != numbers.rows()) {
-            Some(odd) => Err(Error::shape("sequences", format!("{} rows", numbers.rows()), odd.len())),
+            Some(odd) => {
+                Err(Error::shape("sequences", format!("{} rows", numbers.rows()), odd.len()))
+            }
             None => Ok(Self { sequences: Arc::new(sequences), ..Self::from(numbers) }),
         }
     }
@@ -65,7 +70,11 @@ impl Rows {
             self.numbers = Matrix::zeros(sparse.rows(), 0);
         }
         if sparse.rows() != self.len() {
-            return Err(Error::shape("sparse columns", format!("{} rows", self.len()), sparse.rows()));
+            return Err(Error::shape(
+                "sparse columns",
+                format!("{} rows", self.len()),
+                sparse.rows(),
+            ));
         }
         self.sparse = Some(sparse).filter(|s| s.cols() > 0);
         Ok(self)
@@ -102,7 +111,8 @@ impl Rows {
         self
     }
 
-    /// Means and scales of the dense columns, from the rows that have them; kernel values stay as they are.
+    /// Means and scales of the dense columns, from the rows that have them; kernel values stay as
+    /// they are.
     pub fn standardizer(&self) -> Standardizer {
         let mut out = Standardizer::fit(&self.numbers);
         for gap in &self.gaps {
@@ -136,20 +146,25 @@ impl Rows {
     /// Which rows lack any of the columns; `None` where none does.
     pub fn absent(&self, columns: &[usize]) -> Option<Vec<bool>> {
         let touched = self.gaps.iter().filter(|g| g.columns.iter().any(|c| columns.contains(c)));
-        touched.map(|g| g.absent.clone()).reduce(|a, b| a.iter().zip(b).map(|(a, b)| *a || b).collect())
+        touched
+            .map(|g| g.absent.clone())
+            .reduce(|a, b| a.iter().zip(b).map(|(a, b)| *a || b).collect())
     }
 
     /// The rows that lack none of the columns.
     pub fn having(&self, columns: &[usize]) -> Cow<'_, Self> {
         match self.absent(columns) {
             None => Cow::Borrowed(self),
-            Some(absent) => Cow::Owned(self.select_rows(&(0..self.len()).filter(|&i| !absent[i]).collect::<Vec<_>>())),
+            Some(absent) => Cow::Owned(
+                self.select_rows(&(0..self.len()).filter(|&i| !absent[i]).collect::<Vec<_>>()),
+            ),
         }
     }
 
     /// Runs of columns that some rows lack, with those rows.
     pub(super) fn gaps(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[bool])> {
-        let run = |c: &[usize]| c.first().copied().unwrap_or(0)..c.last().map_or(0, |last| last + 1);
+        let run =
+            |c: &[usize]| c.first().copied().unwrap_or(0)..c.last().map_or(0, |last| last + 1);
         self.gaps.iter().map(move |g| (run(&g.columns), g.absent.as_slice()))
     }
 
@@ -248,10 +263,10 @@ impl Rows {
     /// The rows `index`, in that order.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
-        let gaps = self
-            .gaps
-            .iter()
-            .map(|g| Gap { columns: g.columns.clone(), absent: index.iter().map(|&i| g.absent[i]).collect() });
+        let gaps = self.gaps.iter().map(|g| Gap {
+            columns: g.columns.clone(),
+            absent: index.iter().map(|&i| g.absent[i]).collect(),
+        });
         Self {
             numbers: self.numbers.select_rows(index).shared(),
             sequences: Arc::new(self.sequences.iter().map(|s| s.select(index)).collect()),
@@ -262,7 +277,8 @@ impl Rows {
         }
     }
 
-    /// The columns `plain` stored densely (or as sequences) and the columns `sparse` stored sparsely, however they are stored here.
+    /// The columns `plain` stored densely (or as sequences) and the columns `sparse` stored
+    /// sparsely, however they are stored here.
     #[must_use]
     pub fn gather(&self, plain: &[usize], sparse: &[usize]) -> Self {
         let start = self.sparse_start();
@@ -277,17 +293,26 @@ impl Rows {
             let mut from = (0..part.numbers.cols(), 0..written.cols());
             let mut out = Matrix::zeros(self.len(), columns.len());
             for (to, &c) in columns.iter().enumerate() {
-                let (source, at) = if c < start { (&part.numbers, from.0.next()) } else { (&written, from.1.next()) };
+                let (source, at) = if c < start {
+                    (&part.numbers, from.0.next())
+                } else {
+                    (&written, from.1.next())
+                };
                 let at = at.unwrap_or(0);
                 (0..self.len()).for_each(|i| out[(i, to)] = source[(i, at)]);
             }
             out
         };
-        let numeric: Vec<usize> = plain.iter().copied().filter(|&c| self.sequence(c).is_none()).collect();
-        let texts: Vec<usize> = plain.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
+        let numeric: Vec<usize> =
+            plain.iter().copied().filter(|&c| self.sequence(c).is_none()).collect();
+        let texts: Vec<usize> =
+            plain.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
         let order: Vec<usize> = [numeric.as_slice(), sparse, &texts].concat();
-        let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
-        let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
+        let place = |columns: &[usize]| {
+            (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>()
+        };
+        let gaps =
+            self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         Self {
             numbers: dense(&numeric).shared(),
             sequences: Arc::new(texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect()),
@@ -298,21 +323,32 @@ impl Rows {
         }
     }
 
-    /// The columns `index`, counted through: of each kind in that order, dense ones first, sequences last.
+    /// The columns `index`, counted through: of each kind in that order, dense ones first,
+    /// sequences last.
     #[must_use]
     pub fn select_cols(&self, index: &[usize]) -> Self {
         let start = self.sparse_start();
-        let numbers: Vec<usize> = index.iter().copied().filter(|&c| c < self.numbers.cols()).collect();
-        let texts: Vec<usize> = index.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
-        let sparse: Vec<usize> = index.iter().copied().filter(|&c| (start..self.text_start()).contains(&c)).collect();
+        let numbers: Vec<usize> =
+            index.iter().copied().filter(|&c| c < self.numbers.cols()).collect();
+        let texts: Vec<usize> =
+            index.iter().copied().filter(|&c| self.sequence(c).is_some()).collect();
+        let sparse: Vec<usize> =
+            index.iter().copied().filter(|&c| (start..self.text_start()).contains(&c)).collect();
         let order: Vec<usize> = [numbers.as_slice(), &sparse, &texts].concat();
-        let place = |columns: &[usize]| (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>();
-        let gaps = self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
+        let place = |columns: &[usize]| {
+            (0..order.len()).filter(|&k| columns.contains(&order[k])).collect::<Vec<_>>()
+        };
+        let gaps =
+            self.gaps.iter().map(|g| Gap { columns: place(&g.columns), absent: g.absent.clone() });
         let sparse: Vec<usize> = sparse.iter().map(|c| c - start).collect();
         Self {
             numbers: self.numbers.select_cols(&numbers).shared(),
             sequences: Arc::new(texts.iter().filter_map(|&c| self.sequence(c).cloned()).collect()),
-            sparse: self.sparse.as_ref().filter(|_| !sparse.is_empty()).map(|s| s.select_cols(&sparse)),
+            sparse: self
+                .sparse
+                .as_ref()
+                .filter(|_| !sparse.is_empty())
+                .map(|s| s.select_cols(&sparse)),
             gaps: gaps.filter(|g| !g.columns.is_empty()).collect(),
             missing: self.missing,
             ready: place(&self.ready),
@@ -340,13 +376,18 @@ mod tests {
         assert_eq!(rows.sequence(3).unwrap().get(1), "y");
         assert!(rows.sequence(1).is_none() && rows.sequence(4).is_none());
         let part = rows.select_rows(&[2, 0]).select_cols(&[1, 3]);
-        assert_eq!((part.numbers().data(), part.sequence(1).unwrap().get(0)), (&[6.0, 2.0][..], "z"));
+        assert_eq!(
+            (part.numbers().data(), part.sequence(1).unwrap().get(0)),
+            (&[6.0, 2.0][..], "z")
+        );
         let alone = rows.select_cols(&[2]);
         assert_eq!((alone.len(), alone.cols(), alone.numbers().cols()), (3, 1, 0));
         assert_eq!(Rows::new(Matrix::default(), vec![s(["A", "C", "G"])]).unwrap().len(), 3);
         assert!(Rows::new(Matrix::zeros(2, 1), vec![s(["A", "C", "G"])]).is_err());
         assert!(!rows.is_constant(0) && !rows.is_constant(2));
-        assert!(rows.select_rows(&[1, 1]).is_constant(0) && rows.select_rows(&[1, 1]).is_constant(3));
+        assert!(
+            rows.select_rows(&[1, 1]).is_constant(0) && rows.select_rows(&[1, 1]).is_constant(3)
+        );
     }
 
     #[test]
@@ -356,9 +397,15 @@ mod tests {
         let rows = rows.with_sparse(Sparse::from_dense(&dense)).unwrap();
         let rows = rows.with_gap(1..3, vec![false, true, false]);
         assert_eq!((rows.cols(), rows.numeric()), (3, vec![0, 1, 2]));
-        assert_eq!((rows.absent(&[0]), rows.absent(&[0, 2])), (None, Some(vec![false, true, false])));
+        assert_eq!(
+            (rows.absent(&[0]), rows.absent(&[0, 2])),
+            (None, Some(vec![false, true, false]))
+        );
         let part = rows.select_rows(&[1, 2]).select_cols(&[0, 2]);
-        assert_eq!((part.numbers().data(), part.sparse().unwrap().to_dense().data()), (&[8.0, 9.0][..], &[0.0; 2][..]));
+        assert_eq!(
+            (part.numbers().data(), part.sparse().unwrap().to_dense().data()),
+            (&[8.0, 9.0][..], &[0.0; 2][..])
+        );
         assert_eq!((part.absent(&[0]), part.absent(&[1])), (None, Some(vec![true, false])));
         assert!(rows.select_rows(&[0, 2]).absent(&[1]).is_none());
         assert!(part.is_constant(1) && !rows.is_constant(2));
@@ -383,7 +430,11 @@ mod tests {
                 assert!(prepared.grams().n_terms() > 3);
                 COPIES.take()
             });
-            assert_eq!(found.iter().filter(|n| **n == numbers).count(), copies, "standardize: {standardize}");
+            assert_eq!(
+                found.iter().filter(|n| **n == numbers).count(),
+                copies,
+                "standardize: {standardize}"
+            );
         }
     }
 
@@ -393,7 +444,10 @@ mod tests {
         let mut y = x.clone();
         assert_eq!(x.data().as_ptr(), y.data().as_ptr());
         let rows = Rows::from(x.clone());
-        assert_eq!(rows.clone().with_missing(Missing::Zero).numbers().data().as_ptr(), x.data().as_ptr());
+        assert_eq!(
+            rows.clone().with_missing(Missing::Zero).numbers().data().as_ptr(),
+            x.data().as_ptr()
+        );
         y.data_mut()[0] = 7.0;
         assert_eq!((x.data()[0], y.data()[0]), (1.0, 7.0));
         assert_ne!(x.data().as_ptr(), y.data().as_ptr());

@@ -10,7 +10,8 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// One sequence per item; `name` is what errors call them. An empty sequence is refused: it is a missing value.
+    /// One sequence per item; `name` is what errors call them. An empty sequence is refused: it is
+    /// a missing value.
     pub fn new<S: AsRef<str>>(name: &str, texts: impl IntoIterator<Item = S>) -> Result<Self> {
         let mut all = Self::default();
         for text in texts {
@@ -60,7 +61,8 @@ impl Sequences {
         out
     }
 
-    /// All letters in one text, and where each sequence ends in it, in bytes: what a model file stores.
+    /// All letters in one text, and where each sequence ends in it, in bytes: what a model file
+    /// stores.
     pub fn parts(&self) -> (&str, &[usize]) {
         (&self.text, &self.ends)
     }
@@ -68,7 +70,8 @@ impl Sequences {
     /// From [`Sequences::parts`]; `None` where the ends do not cut the text into non-empty pieces.
     pub fn from_parts(text: String, ends: Vec<usize>) -> Option<Self> {
         let ascending = ends.windows(2).all(|w| w[0] < w[1]) && ends.first() != Some(&0);
-        let whole = ends.last().copied().unwrap_or(0) == text.len() && ends.iter().all(|&e| text.is_char_boundary(e));
+        let whole = ends.last().copied().unwrap_or(0) == text.len()
+            && ends.iter().all(|&e| text.is_char_boundary(e));
         (ascending && whole).then_some(Self { text, ends })
     }
 }

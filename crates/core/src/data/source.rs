@@ -8,7 +8,8 @@ use std::{
 
 use crate::{Error, Result};
 
-/// The longest line that is read, in bytes (256 MiB); a file that is not text at all would fill the memory with one line.
+/// The longest line that is read, in bytes (256 MiB); a file that is not text at all would fill the
+/// memory with one line.
 const LONGEST_LINE: usize = 1 << 28;
 
 /// Some rows of a file: every `step`-th one from the first to the last, counted from 1.
@@ -30,7 +31,8 @@ impl Span {
     }
 }
 
-/// Opens a file. What starts like gzip or zstd is decompressed on the way, whatever the file is called.
+/// Opens a file. What starts like gzip or zstd is decompressed on the way, whatever the file is
+/// called.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let failed = |e: std::io::Error| Error::file(path, e);
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);
@@ -38,7 +40,8 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     Ok(match magic {
         [0x1f, 0x8b, ..] => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            let decoder = ruzstd::decoding::StreamingDecoder::new(file).map_err(|e| Error::file(path, e))?;
+            let decoder =
+                ruzstd::decoding::StreamingDecoder::new(file).map_err(|e| Error::file(path, e))?;
             Box::new(BufReader::new(decoder))
         }
         _ => Box::new(file),
@@ -51,7 +54,10 @@ pub fn read_all(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit + 1).read_to_end(&mut bytes).map_err(|e| Error::file(path, e))?;
     if bytes.len() as u64 > limit {
-        return Err(Error::file(path, "is larger than half the machine's memory; use fewer rows or columns"));
+        return Err(Error::file(
+            path,
+            "is larger than half the machine's memory; use fewer rows or columns",
+        ));
     }
     Ok(bytes)
 }
@@ -65,9 +71,12 @@ pub(crate) fn machine_memory() -> Option<u64> {
 
 /// `data.csv.gz` → `csv`: the last extension below compression, in lower case.
 pub(crate) fn extension(path: &Path) -> String {
-    let lower = |p: &Path| p.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let lower =
+        |p: &Path| p.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     match lower(path).as_str() {
-        "gz" | "zst" | "zstd" => path.file_stem().map(|stem| lower(Path::new(stem))).unwrap_or_default(),
+        "gz" | "zst" | "zstd" => {
+            path.file_stem().map(|stem| lower(Path::new(stem))).unwrap_or_default()
+        }
         other => other.to_string(),
     }
 }
@@ -103,9 +112,12 @@ impl<'a> Lines<'a> {
         };
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        std::str::from_utf8(bytes)
-            .map(Some)
-            .map_err(|e| Error::file(self.source, place(self.number, e.valid_up_to() + 1, "not valid UTF-8 text")))
+        std::str::from_utf8(bytes).map(Some).map_err(|e| {
+            Error::file(
+                self.source,
+                place(self.number, e.valid_up_to() + 1, "not valid UTF-8 text"),
+            )
+        })
     }
 
     /// An error at a column of the last line, counted in bytes from 1.

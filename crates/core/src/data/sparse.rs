@@ -40,12 +40,25 @@ impl Sparse {
         Self::of(0, vec![0; rows + 1], Vec::new(), Vec::new())
     }
 
-    /// From its three arrays, checked: starts ascend from 0 to the number of entries, columns ascend in every row.
-    pub fn from_parts(cols: usize, starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>) -> Result<Self> {
+    /// From its three arrays, checked: starts ascend from 0 to the number of entries, columns
+    /// ascend in every row.
+    pub fn from_parts(
+        cols: usize,
+        starts: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<f64>,
+    ) -> Result<Self> {
         let bad = |problem: Told| {
-            Error::data("sparse matrix", problem, "give row starts, ascending column numbers and values (CSR)")
+            Error::data(
+                "sparse matrix",
+                problem,
+                "give row starts, ascending column numbers and values (CSR)",
+            )
         };
-        if starts.first() != Some(&0) || starts.last() != Some(&columns.len()) || columns.len() != values.len() {
+        if starts.first() != Some(&0)
+            || starts.last() != Some(&columns.len())
+            || columns.len() != values.len()
+        {
             return Err(bad("its three arrays do not fit together".into()));
         }
         if starts.windows(2).any(|w| w[0] > w[1] || w[1] > columns.len()) {
@@ -54,8 +67,13 @@ impl Sparse {
         let out = Self::of(cols, starts, columns, values);
         for i in 0..out.rows() {
             let (columns, values) = out.row(i);
-            if columns.windows(2).any(|w| w[0] >= w[1]) || columns.last().is_some_and(|&c| c as usize >= cols) {
-                return Err(bad(Told::row(i, format!("has columns that do not ascend within 0..{cols}"))));
+            if columns.windows(2).any(|w| w[0] >= w[1])
+                || columns.last().is_some_and(|&c| c as usize >= cols)
+            {
+                return Err(bad(Told::row(
+                    i,
+                    format!("has columns that do not ascend within 0..{cols}"),
+                )));
             }
             if let Some(v) = values.iter().find(|v| !v.is_finite()) {
                 return Err(bad(Told::row(i, format!("holds {v}"))));
@@ -74,7 +92,8 @@ impl Sparse {
         out
     }
 
-    /// Adds a row of (column, value), columns ascending; zeros are not stored, new columns widen the matrix.
+    /// Adds a row of (column, value), columns ascending; zeros are not stored, new columns widen
+    /// the matrix.
     pub fn push_row(&mut self, entries: impl IntoIterator<Item = (u32, f64)>) {
         let stored = Arc::make_mut(&mut self.stored);
         for (column, value) in entries {
@@ -109,7 +128,8 @@ impl Sparse {
 
     /// What they take, in bytes.
     pub fn bytes(&self) -> u64 {
-        (self.stored.starts.len() * size_of::<usize>() + self.entries() * (size_of::<u32>() + size_of::<f64>())) as u64
+        (self.stored.starts.len() * size_of::<usize>()
+            + self.entries() * (size_of::<u32>() + size_of::<f64>())) as u64
     }
 
     /// Columns and values of row i.
@@ -174,8 +194,13 @@ impl Sparse {
     }
 }
 
-/// Σ over columns of `both(x, z)`, where a column that neither row fills counts nothing; `x` and `z` as from [`Sparse::row`].
-pub(crate) fn merged_sum(x: (&[u32], &[f64]), z: (&[u32], &[f64]), both: impl Fn(f64, f64) -> f64) -> f64 {
+/// Σ over columns of `both(x, z)`, where a column that neither row fills counts nothing; `x` and
+/// `z` as from [`Sparse::row`].
+pub(crate) fn merged_sum(
+    x: (&[u32], &[f64]),
+    z: (&[u32], &[f64]),
+    both: impl Fn(f64, f64) -> f64,
+) -> f64 {
     let (mut i, mut j, mut sum) = (0, 0, 0.0);
     while i < x.0.len() && j < z.0.len() {
         match x.0[i].cmp(&z.0[j]) {
@@ -205,7 +230,8 @@ mod tests {
 
     fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
         let mut rng = Rng::new(seed);
-        let data = (0..rows * cols).map(|_| if rng.below(3) == 0 { rng.normal() } else { 0.0 }).collect();
+        let data =
+            (0..rows * cols).map(|_| if rng.below(3) == 0 { rng.normal() } else { 0.0 }).collect();
         Matrix::new(rows, cols, data).unwrap()
     }
 
@@ -216,10 +242,14 @@ mod tests {
         assert_eq!(sparse.to_dense(), dense);
         assert_eq!(sparse.select_rows(&[3, 3, 0]).to_dense(), dense.select_rows(&[3, 3, 0]));
         for columns in [vec![1, 4, 6], vec![6, 0, 2], vec![]] {
-            assert_eq!(sparse.select_cols(&columns).to_dense().data(), dense.select_cols(&columns).data());
+            assert_eq!(
+                sparse.select_cols(&columns).to_dense().data(),
+                dense.select_cols(&columns).data()
+            );
         }
         let (starts, columns, values) = sparse.parts();
-        let again = Sparse::from_parts(7, starts.to_vec(), columns.to_vec(), values.to_vec()).unwrap();
+        let again =
+            Sparse::from_parts(7, starts.to_vec(), columns.to_vec(), values.to_vec()).unwrap();
         assert_eq!(again, sparse);
     }
 

@@ -29,16 +29,25 @@ pub fn stratified_kfold(target: &Target, k: usize, seed: u64) -> Result<Vec<Spli
 /// Every row alone once.
 pub fn leave_one_out(n: usize) -> Result<Vec<Split>> {
     if n < 2 {
-        return Err(Error::data("data", format!("{n} rows cannot be split in two"), "bring at least 2"));
+        return Err(Error::data(
+            "data",
+            format!("{n} rows cannot be split in two"),
+            "bring at least 2",
+        ));
     }
     Ok((0..n).map(|out| ((0..n).filter(|&i| i != out).collect(), vec![out])).collect())
 }
 
-/// `k` folds in which rows of one group stay together; groups are dealt out in random order, each to the fold with the fewest rows.
+/// `k` folds in which rows of one group stay together; groups are dealt out in random order, each
+/// to the fold with the fewest rows.
 pub fn group_kfold(groups: &[usize], k: usize, seed: u64) -> Result<Vec<Split>> {
     let members = members(groups, seed);
     if k < 2 || k > members.len() {
-        return Err(Error::param("folds", format!("between 2 and the number of groups, {}", members.len()), k));
+        return Err(Error::param(
+            "folds",
+            format!("between 2 and the number of groups, {}", members.len()),
+            k,
+        ));
     }
     // Large groups first, so that the last ones can even out what they left.
     let mut order: Vec<usize> = (0..members.len()).collect();
@@ -51,14 +60,19 @@ pub fn group_kfold(groups: &[usize], k: usize, seed: u64) -> Result<Vec<Split>> 
     Ok(folds.into_iter().map(|test| complement(groups.len(), test)).collect())
 }
 
-/// One random split in which rows of one group stay together: groups in random order go to the test part until it has its share.
+/// One random split in which rows of one group stay together: groups in random order go to the test
+/// part until it has its share.
 pub fn group_split(groups: &[usize], test_fraction: f64, seed: u64) -> Result<Split> {
     let members = members(groups, seed);
     if !(test_fraction > 0.0 && test_fraction < 1.0) {
         return Err(Error::param("test_fraction", "between 0 and 1, both excluded", test_fraction));
     }
     if members.len() < 2 {
-        return Err(Error::data("groups", "all rows are of one group", "a split needs at least two"));
+        return Err(Error::data(
+            "groups",
+            "all rows are of one group",
+            "a split needs at least two",
+        ));
     }
     let wanted = groups.len() as f64 * test_fraction;
     let mut test = members[0].clone();
@@ -72,10 +86,15 @@ pub fn group_split(groups: &[usize], test_fraction: f64, seed: u64) -> Result<Sp
     Ok(complement(groups.len(), test))
 }
 
-/// `k` splits of rows in the order of time: the rows are cut into k + 1 runs, and split i tests run i + 1 after training on all before.
+/// `k` splits of rows in the order of time: the rows are cut into k + 1 runs, and split i tests run
+/// i + 1 after training on all before.
 pub fn time_ordered(n: usize, k: usize) -> Result<Vec<Split>> {
     if k == 0 || k >= n {
-        return Err(Error::param("folds", format!("between 1 and the number of rows less one, {}", n.max(1) - 1), k));
+        return Err(Error::param(
+            "folds",
+            format!("between 1 and the number of rows less one, {}", n.max(1) - 1),
+            k,
+        ));
     }
     let cut = |i: usize| i * n / (k + 1);
     Ok((1..=k).map(|i| ((0..cut(i)).collect(), (cut(i)..cut(i + 1)).collect())).collect())
@@ -101,7 +120,8 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// Shuffled within each class, one class after the other: equal steps along this order take equal shares of each.
+/// Shuffled within each class, one class after the other: equal steps along this order take equal
+/// shares of each.
 fn by_class(target: &Target, seed: u64) -> Vec<usize> {
     let mut order = shuffled(target.len(), seed);
     if let Target::Classes { labels, .. } = target {
@@ -116,17 +136,27 @@ fn part(order: &[usize], test_fraction: f64) -> Result<Split> {
         return Err(Error::param("test_fraction", "between 0 and 1, both excluded", test_fraction));
     }
     if n < 2 {
-        return Err(Error::data("data", format!("{n} rows cannot be split in two"), "bring at least 2"));
+        return Err(Error::data(
+            "data",
+            format!("{n} rows cannot be split in two"),
+            "bring at least 2",
+        ));
     }
     let n_test = ((n as f64 * test_fraction).round() as usize).clamp(1, n - 1);
     // Systematic sampling: rank r is a test row where r·n_test/n passes a whole number.
-    let passes = |r: usize| (r as u128 + 1) * n_test as u128 / n as u128 > r as u128 * n_test as u128 / n as u128;
+    let passes = |r: usize| {
+        (r as u128 + 1) * n_test as u128 / n as u128 > r as u128 * n_test as u128 / n as u128
+    };
     Ok(divide(order, passes))
 }
 
 fn folds(order: &[usize], k: usize) -> Result<Vec<Split>> {
     if k < 2 || k > order.len() {
-        return Err(Error::param("folds", format!("between 2 and the number of rows, {}", order.len()), k));
+        return Err(Error::param(
+            "folds",
+            format!("between 2 and the number of rows, {}", order.len()),
+            k,
+        ));
     }
     Ok((0..k).map(|fold| divide(order, |rank| rank % k == fold)).collect())
 }
@@ -217,7 +247,9 @@ mod tests {
     fn groups_stay_together() {
         let groups: Vec<usize> = (0..60).map(|i| (i * i) % 11).collect();
         let splits = group_kfold(&groups, 3, 4).unwrap();
-        let apart = |(train, test): &Split| test.iter().all(|t| train.iter().all(|i| groups[*i] != groups[*t]));
+        let apart = |(train, test): &Split| {
+            test.iter().all(|t| train.iter().all(|i| groups[*i] != groups[*t]))
+        };
         let mut tested: Vec<usize> = splits.iter().flat_map(|s| s.1.clone()).collect();
         tested.sort_unstable();
         assert_eq!(tested, (0..60).collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! Preprocessing of spectra and other ordered columns: steps that change each row for itself, recorded in the model and done again on new rows.
+//! Preprocessing of spectra and other ordered columns: steps that change each row for itself,
+//! recorded in the model and done again on new rows.
 //!
 //! ```text
 //! steps := group (";" group)*
@@ -21,7 +22,8 @@ use crate::{Error, Result, linalg::Matrix};
 pub enum Step {
     /// The mean of every k neighbours: k times fewer columns (the last may average fewer).
     Average(usize),
-    /// Differences of neighbours, k times over: k columns fewer. With `keep`, after the columns themselves.
+    /// Differences of neighbours, k times over: k columns fewer. With `keep`, after the columns
+    /// themselves.
     Difference {
         /// How many times differences are taken.
         order: usize,
@@ -69,7 +71,9 @@ impl Step {
 
     fn row(self, row: &[f64]) -> Vec<f64> {
         match self {
-            Self::Average(k) => row.chunks(k).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect(),
+            Self::Average(k) => {
+                row.chunks(k).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()
+            }
             Self::Difference { order, keep } => {
                 let mut out = row.to_vec();
                 for _ in 0..order {
@@ -109,9 +113,12 @@ impl Steps {
         let mut at = 0;
         for part in text.split(';').filter(|_| !text.trim().is_empty()) {
             let (steps, view) = match part.split_once(" on ") {
-                Some((steps, scope)) => {
-                    (steps, Some(view(scope).ok_or_else(|| syntax(text, at + steps.len() + 4, "expected view(name)"))?))
-                }
+                Some((steps, scope)) => (
+                    steps,
+                    Some(view(scope).ok_or_else(|| {
+                        syntax(text, at + steps.len() + 4, "expected view(name)")
+                    })?),
+                ),
                 None => (part, None),
             };
             let mut all = Vec::new();
@@ -119,7 +126,11 @@ impl Steps {
             for step in outside_brackets(steps) {
                 all.push(step_of(step.trim()).ok_or_else(|| {
                     let start = inside + step.len() - step.trim_start().len();
-                    syntax(text, start, "expected a step: average(k), difference(k), difference(k, keep) or snv")
+                    syntax(
+                        text,
+                        start,
+                        "expected a step: average(k), difference(k), difference(k, keep) or snv",
+                    )
                 })?);
                 inside += step.len() + 1;
             }
@@ -133,7 +144,11 @@ impl Steps {
     pub fn plan(&self, data: &Dataset) -> Result<Plan> {
         let mut runs: Vec<(Range<usize>, Vec<Step>)> = Vec::new();
         if !self.groups.is_empty() && data.rows().sparse().is_some() {
-            return Err(Error::data("preprocessing", "the data are stored sparsely", "give dense columns"));
+            return Err(Error::data(
+                "preprocessing",
+                "the data are stored sparsely",
+                "give dense columns",
+            ));
         }
         for (steps, view) in &self.groups {
             for run in scope(data, view.as_deref())? {
@@ -156,9 +171,19 @@ fn scope(data: &Dataset, view: Option<&str>) -> Result<Vec<Range<usize>>> {
         Some(name) => match data.views().iter().find(|v| v.name == name) {
             Some(v) if numeric(&v.columns) => vec![v.columns.clone()],
             Some(_) => {
-                return Err(Error::data(format!("view `{name}`"), "holds no features as numbers", "name another"));
+                return Err(Error::data(
+                    format!("view `{name}`"),
+                    "holds no features as numbers",
+                    "name another",
+                ));
             }
-            None => return Err(Error::data(format!("view `{name}`"), "is not in the data", "name one of the views")),
+            None => {
+                return Err(Error::data(
+                    format!("view `{name}`"),
+                    "is not in the data",
+                    "name one of the views",
+                ));
+            }
         },
         None => data.views().iter().map(|v| v.columns.clone()).filter(numeric).collect(),
     };
@@ -167,7 +192,11 @@ fn scope(data: &Dataset, view: Option<&str>) -> Result<Vec<Range<usize>>> {
         (true, [first, .., last]) if last - first + 1 == features.len() => {
             Ok(std::iter::once(*first..last + 1).collect())
         }
-        _ => Err(Error::data("preprocessing", "there is no run of numeric columns", "name a view of numbers")),
+        _ => Err(Error::data(
+            "preprocessing",
+            "there is no run of numeric columns",
+            "name a view of numbers",
+        )),
     }
 }
 
@@ -187,7 +216,8 @@ impl Plan {
     }
 
     fn names(run: &Range<usize>, steps: &[Step], names: &[String]) -> Result<Vec<String>> {
-        let own = names.get(run.clone()).ok_or_else(|| Error::shape("columns", run.end, names.len()))?;
+        let own =
+            names.get(run.clone()).ok_or_else(|| Error::shape("columns", run.end, names.len()))?;
         steps.iter().try_fold(own.to_vec(), |names, step| step.names(&names))
     }
 
@@ -220,7 +250,9 @@ impl Plan {
             let (row, mut at) = (x.row(i), 0);
             for (run, steps) in &self.runs {
                 data.extend_from_slice(&row[at..run.start]);
-                data.extend(steps.iter().fold(row[run.clone()].to_vec(), |row, step| step.row(&row)));
+                data.extend(
+                    steps.iter().fold(row[run.clone()].to_vec(), |row, step| step.row(&row)),
+                );
                 at = run.end;
             }
             data.extend_from_slice(&row[at..]);
@@ -264,7 +296,8 @@ fn step_of(text: &str) -> Option<Step> {
         return Some(Step::Snv);
     }
     let (word, inside) = text.strip_suffix(')')?.split_once('(')?;
-    let (number, keep) = inside.split_once(',').map_or((inside, None), |(n, k)| (n, Some(k.trim())));
+    let (number, keep) =
+        inside.split_once(',').map_or((inside, None), |(n, k)| (n, Some(k.trim())));
     let number: usize = number.trim().parse().ok().filter(|k| (1..=1_000_000).contains(k))?;
     match (word.trim(), keep) {
         ("average", None) => Some(Step::Average(number)),
@@ -280,8 +313,16 @@ mod tests {
     use crate::data::View;
 
     fn data() -> Dataset {
-        let x = Matrix::new(2, 7, vec![1.0, 2.0, 4.0, 7.0, 9.0, 5.0, 6.0, 3.0, 3.0, 3.0, 3.0, 8.0, 5.0, 7.0]).unwrap();
-        let views = vec![View { name: "s".into(), columns: 0..5 }, View { name: "t".into(), columns: 5..7 }];
+        let x = Matrix::new(
+            2,
+            7,
+            vec![1.0, 2.0, 4.0, 7.0, 9.0, 5.0, 6.0, 3.0, 3.0, 3.0, 3.0, 8.0, 5.0, 7.0],
+        )
+        .unwrap();
+        let views = vec![
+            View { name: "s".into(), columns: 0..5 },
+            View { name: "t".into(), columns: 5..7 },
+        ];
         Dataset::new(x, vec![]).unwrap().with_views(views).unwrap()
     }
 
@@ -302,7 +343,11 @@ mod tests {
         let d = done("difference(1), snv on view(s); difference(1) on view(t)");
         assert_eq!((d.features().cols(), d.features()[(0, 4)]), (5, 1.0));
         let sum: f64 = d.features().row(0)[..4].iter().sum();
-        assert!(sum.abs() < 1e-12 && (d.features().row(0)[..4].iter().map(|v| v * v).sum::<f64>() - 4.0).abs() < 1e-12);
+        assert!(
+            sum.abs() < 1e-12
+                && (d.features().row(0)[..4].iter().map(|v| v * v).sum::<f64>() - 4.0).abs()
+                    < 1e-12
+        );
         // Row 2: differences 0, 0, 0, 5.
         assert!((d.features()[(1, 3)] - 3f64.sqrt()).abs() < 1e-12);
         // Without `on`, every view for itself.
@@ -315,7 +360,12 @@ mod tests {
 
     #[test]
     fn mistakes_point_at_the_character() {
-        for (text, at) in [("averag(2)", 0), ("snv, average(0)", 5), ("snv; difference(2, kept)", 5), ("snv on s", 7)] {
+        for (text, at) in [
+            ("averag(2)", 0),
+            ("snv, average(0)", 5),
+            ("snv; difference(2, kept)", 5),
+            ("snv on s", 7),
+        ] {
             let e = Steps::parse(text).unwrap_err();
             assert!(matches!(e, Error::Syntax { at: found, .. } if found == at), "{text}: {e}");
         }

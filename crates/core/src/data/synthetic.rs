@@ -5,18 +5,22 @@ use std::f64::consts::{PI, TAU};
 use super::{Dataset, Rng, Target};
 use crate::{Error, Result, linalg::Matrix};
 
-/// Toy 1 of the GMKL paper, eq. 28: y = sign(f₁(x₁) + f₁(x₂) + f₁(x₃) + N(0,1)), x uniform in the unit cube of 20
-/// dimensions. 17 features say nothing.
+/// Toy 1 of the GMKL paper, eq. 28: y = sign(f₁(x₁) + f₁(x₂) + f₁(x₃) + N(0,1)), x uniform in the
+/// unit cube of 20 dimensions. 17 features say nothing.
 pub fn toy1(n: usize, seed: u64) -> (Dataset, Target) {
     toy(n, seed, |x| x[..3].iter().map(|&a| f1(a)).sum())
 }
 
-/// Toy 2 of the GMKL paper, eq. 29: f₁ on features 1–3, f₂ on 4–6, f₃ on 7–9, f₄ on 10–12, noise as in [`toy1`].
+/// Toy 2 of the GMKL paper, eq. 29: f₁ on features 1–3, f₂ on 4–6, f₃ on 7–9, f₄ on 10–12, noise as
+/// in [`toy1`].
 pub fn toy2(n: usize, seed: u64) -> (Dataset, Target) {
-    toy(n, seed, |x| x.chunks(3).zip([f1, f2, f3, f4]).map(|(x, f)| x.iter().map(|&a| f(a)).sum::<f64>()).sum())
+    toy(n, seed, |x| {
+        x.chunks(3).zip([f1, f2, f3, f4]).map(|(x, f)| x.iter().map(|&a| f(a)).sum::<f64>()).sum()
+    })
 }
 
-/// Four Gaussians in the plane, two per class (GLMKL paper, §4.1); row i comes from component i mod 4.
+/// Four Gaussians in the plane, two per class (GLMKL paper, §4.1); row i comes from component i mod
+/// 4.
 pub fn four_gaussians(n: usize, seed: u64) -> (Dataset, Target) {
     const COMPONENTS: [([f64; 2], [f64; 2], usize); 4] = [
         ([-1.0, 1.0], [0.8, 4.0], 1),
@@ -34,12 +38,18 @@ pub fn four_gaussians(n: usize, seed: u64) -> (Dataset, Target) {
     (drawn(&rows), plus_minus(labels))
 }
 
-/// Hidden subgroups, for veto–consensus: "1" lies uniformly inside a regular polygon of inradius 1 around the origin,
-/// "-1" outside, up to 1 beyond one of its sides; then every coordinate moves by `noise`·N(0,1).
+/// Hidden subgroups, for veto–consensus: "1" lies uniformly inside a regular polygon of inradius 1
+/// around the origin, "-1" outside, up to 1 beyond one of its sides; then every coordinate moves by
+/// `noise`·N(0,1).
 ///
-/// Rows alternate between the classes and negatives go round the sides. The third part is the side each negative
-/// violates most (before the noise): side m faces the angle 2πm/sides.
-pub fn polygon(n: usize, sides: usize, noise: f64, seed: u64) -> Result<(Dataset, Target, Vec<Option<usize>>)> {
+/// Rows alternate between the classes and negatives go round the sides. The third part is the side
+/// each negative violates most (before the noise): side m faces the angle 2πm/sides.
+pub fn polygon(
+    n: usize,
+    sides: usize,
+    noise: f64,
+    seed: u64,
+) -> Result<(Dataset, Target, Vec<Option<usize>>)> {
     if sides < 3 {
         return Err(Error::param("sides", "at least 3", sides));
     }
@@ -51,12 +61,16 @@ pub fn polygon(n: usize, sides: usize, noise: f64, seed: u64) -> Result<(Dataset
     for i in 0..n.max(1) {
         let positive = i % 2 == 0;
         let side = if positive { rng.below(sides) } else { i / 2 % sides };
-        // The polygon is a fan of equal triangles, one per side: height h has density ∝ h inside. Beyond the side, the
-        // sector between the same two rays holds the points that violate it most.
+        // The polygon is a fan of equal triangles, one per side: height h has density ∝ h inside.
+        // Beyond the side, the sector between the same two rays holds the points that violate it
+        // most.
         let height = if positive { rng.uniform().sqrt() } else { 2.0 - rng.uniform() };
         let along = height * half_side * (2.0 * rng.uniform() - 1.0);
         let (sin, cos) = (step * side as f64).sin_cos();
-        rows.push([height * cos - along * sin, height * sin + along * cos].map(|x| x + noise * rng.normal()));
+        rows.push(
+            [height * cos - along * sin, height * sin + along * cos]
+                .map(|x| x + noise * rng.normal()),
+        );
         labels.push(usize::from(positive));
         hidden.push((!positive).then_some(side));
     }
@@ -64,7 +78,8 @@ pub fn polygon(n: usize, sides: usize, noise: f64, seed: u64) -> Result<(Dataset
     Ok((data, plus_minus(labels), hidden))
 }
 
-/// Regression: y = sin(πx₁)/(πx₁) + ½x₂² + `noise`·N(0,1), x₁ … x₅ uniform between -3 and 3; three features say nothing.
+/// Regression: y = sin(πx₁)/(πx₁) + ½x₂² + `noise`·N(0,1), x₁ … x₅ uniform between -3 and 3; three
+/// features say nothing.
 pub fn sinc(n: usize, noise: f64, seed: u64) -> Result<(Dataset, Target)> {
     check_noise(noise)?;
     let mut rng = Rng::new(seed);
@@ -150,10 +165,14 @@ mod tests {
     fn toys_are_balanced_and_only_the_named_features_matter() {
         for (data, target) in [toy1(4000, 1), toy2(4000, 1)] {
             let Target::Classes { labels, names } = target else { panic!() };
-            assert_eq!((names, data.columns()[19].as_str()), (vec!["-1".to_string(), "1".to_string()], "x20"));
+            assert_eq!(
+                (names, data.columns()[19].as_str()),
+                (vec!["-1".to_string(), "1".to_string()], "x20")
+            );
             let correlation = |j: usize| {
                 let x = data.features().column(j);
-                let cov: f64 = x.iter().zip(&labels).map(|(x, &y)| (x - 0.5) * (2.0 * y as f64 - 1.0)).sum();
+                let cov: f64 =
+                    x.iter().zip(&labels).map(|(x, &y)| (x - 0.5) * (2.0 * y as f64 - 1.0)).sum();
                 cov / 4000.0 * 12f64.sqrt()
             };
             assert!((labels.iter().sum::<usize>() as f64 / 4000.0 - 0.5).abs() < 0.05);

@@ -35,7 +35,8 @@ pub struct Table {
     pub(super) header: bool,
     /// Columns whose header field is blank, as a row index written by other tools is.
     pub(super) unnamed: Vec<usize>,
-    /// The line of the file that each row begins at, counted from 1; empty where rows are not lines of one file.
+    /// The line of the file that each row begins at, counted from 1; empty where rows are not lines
+    /// of one file.
     pub(super) lines: Vec<usize>,
     /// What only richer formats than delimited text have.
     pub(super) extra: Extra,
@@ -57,7 +58,8 @@ pub(super) struct Extra {
     pub aside: Vec<String>,
     /// What was done while reading that the user should know.
     pub notes: Vec<String>,
-    /// Where each row stood in the file, if some were left out: its place among the columns of kernel values.
+    /// Where each row stood in the file, if some were left out: its place among the columns of
+    /// kernel values.
     pub places: Option<Vec<usize>>,
 }
 
@@ -100,11 +102,15 @@ impl Table {
         let (names, columns): (Vec<String>, Vec<Column>) = columns.into_iter().unzip();
         let n_rows = columns.first().map_or(0, Column::len);
         if n_rows == 0 || columns.iter().any(|c| c.len() != n_rows) {
-            let problem = if n_rows == 0 { "no rows of data" } else { "its columns differ in length" };
+            let problem =
+                if n_rows == 0 { "no rows of data" } else { "its columns differ in length" };
             return Err(Error::file(source, problem));
         }
         if let Some(j) = first_repeated(&names) {
-            return Err(Error::file(source, format!("two columns are called `{}`; rename one of them", names[j])));
+            return Err(Error::file(
+                source,
+                format!("two columns are called `{}`; rename one of them", names[j]),
+            ));
         }
         Ok(Self { names, columns, n_rows, header: true, ..Self::default() })
     }
@@ -122,7 +128,8 @@ impl Table {
             Some(column) => Self::from_columns(vec![column], source)?,
             None => Self { n_rows, header: true, ..Self::default() },
         };
-        table.extra = Extra { sparse: Some(sparse), sparse_names: names, target, ..Extra::default() };
+        table.extra =
+            Extra { sparse: Some(sparse), sparse_names: names, target, ..Extra::default() };
         Ok(table)
     }
 
@@ -131,14 +138,18 @@ impl Table {
         (self.names.into_iter().zip(self.columns).collect(), self.extra)
     }
 
-    /// An error about rows of this table, with their numbers in the file and, in delimited text, the lines they begin at.
+    /// An error about rows of this table, with their numbers in the file and, in delimited text,
+    /// the lines they begin at.
     #[must_use]
     pub fn located(&self, error: Error) -> Error {
-        let file_row = |row: usize| self.extra.places.as_ref().and_then(|p| p.get(row).copied()).unwrap_or(row);
+        let file_row = |row: usize| {
+            self.extra.places.as_ref().and_then(|p| p.get(row).copied()).unwrap_or(row)
+        };
         error.with_rows(|row| (file_row(row), self.lines.get(row).copied()))
     }
 
-    /// The column to predict, if the file itself says so: `label` of LIBSVM text, `target` of a data description.
+    /// The column to predict, if the file itself says so: `label` of LIBSVM text, `target` of a
+    /// data description.
     pub fn default_target(&self) -> Option<&str> {
         self.extra.target.as_deref()
     }
@@ -158,7 +169,8 @@ impl Table {
     pub fn select_rows(&self, index: &[usize]) -> Self {
         let mut extra = self.extra.clone();
         extra.sparse = extra.sparse.map(|s| s.select_rows(index));
-        extra.places = Some(index.iter().map(|&i| extra.places.as_ref().map_or(i, |p| p[i])).collect());
+        extra.places =
+            Some(index.iter().map(|&i| extra.places.as_ref().map_or(i, |p| p[i])).collect());
         for group in &mut extra.groups {
             group.absent = (0..index.len()).filter(|&i| group.absent.contains(&index[i])).collect();
         }
@@ -178,20 +190,26 @@ impl Table {
         self.n_rows
     }
 
-    /// A column by name or, where no column has that name, by position: 1 is the first, -1 the last.
+    /// A column by name or, where no column has that name, by position: 1 is the first, -1 the
+    /// last.
     pub fn column(&self, key: &str) -> Result<&Column> {
         self.index(key).map(|j| &self.columns[j])
     }
 
-    /// Features: the columns `only` in that order, or else every column not in `exclude`; text becomes sequences.
+    /// Features: the columns `only` in that order, or else every column not in `exclude`; text
+    /// becomes sequences.
     pub fn dataset(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
         self.chosen(exclude, only).map_err(|e| self.located(e))
     }
 
     fn chosen(&self, exclude: &[&str], only: Option<&[&str]>) -> Result<Dataset> {
         let aside = self.extra.aside.iter().map(String::as_str);
-        let excluded: Vec<usize> =
-            exclude.iter().copied().chain(aside).map(|key| self.index(key)).collect::<Result<_>>()?;
+        let excluded: Vec<usize> = exclude
+            .iter()
+            .copied()
+            .chain(aside)
+            .map(|key| self.index(key))
+            .collect::<Result<_>>()?;
         let Some(only) = only else {
             let chosen: Vec<usize> = (0..self.width()).filter(|j| !excluded.contains(j)).collect();
             if let Some(j) = chosen.iter().find(|j| self.unnamed.contains(j)) {
@@ -218,9 +236,11 @@ impl Table {
         self.features(&chosen)
     }
 
-    /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are ignored.
+    /// Exactly `columns`, in that order: what a model asks for at prediction. Other columns are
+    /// ignored.
     ///
-    /// A file without a header that lacks some of the names but has exactly as many columns is taken by position.
+    /// A file without a header that lacks some of the names but has exactly as many columns is
+    /// taken by position.
     pub fn dataset_of(&self, columns: &[String]) -> Result<Dataset> {
         self.asked_for(columns).map_err(|e| self.located(e))
     }
@@ -240,13 +260,17 @@ impl Table {
         let by_name: std::result::Result<Vec<usize>, &String> = columns.iter().map(place).collect();
         match by_name {
             Ok(chosen) => {
-                let called: std::collections::HashMap<usize, &String> = chosen.iter().copied().zip(columns).collect();
-                self.features_called(&chosen, &|j| called.get(&j).map_or_else(String::new, ToString::to_string))
+                let called: std::collections::HashMap<usize, &String> =
+                    chosen.iter().copied().zip(columns).collect();
+                self.features_called(&chosen, &|j| {
+                    called.get(&j).map_or_else(String::new, ToString::to_string)
+                })
             }
             Err(_) if !self.header && self.names.len() == columns.len() => {
                 let all: Vec<usize> = (0..columns.len()).collect();
                 let by_position = self.features(&all)?;
-                Ok(Dataset::from_rows(by_position.rows().clone(), columns.to_vec())?.with_lines(self.lines.clone()))
+                Ok(Dataset::from_rows(by_position.rows().clone(), columns.to_vec())?
+                    .with_lines(self.lines.clone()))
             }
             Err(name) => Err(Error::data(
                 format!("column `{name}`"),
@@ -256,7 +280,8 @@ impl Table {
         }
     }
 
-    /// The target column, by name or position as in [`Table::column`]. A missing value is refused, naming the row.
+    /// The target column, by name or position as in [`Table::column`]. A missing value is refused,
+    /// naming the row.
     pub fn target(&self, key: &str, task: TaskHint) -> Result<Target> {
         self.answers(key, task).map_err(|e| self.located(e))
     }
@@ -271,21 +296,26 @@ impl Table {
             )
         };
         match &self.columns[j] {
-            Column::Text(texts) if task != TaskHint::Regress => match texts.iter().position(|t| is_missing(t)) {
-                Some(row) => Err(missing(row)),
-                None => Ok(Target::classes(texts)),
-            },
-            Column::Text(_) => {
-                self.numeric(j, "choose a numeric target, or classify").map(|v| Target::Values(v.into()))
+            Column::Text(texts) if task != TaskHint::Regress => {
+                match texts.iter().position(|t| is_missing(t)) {
+                    Some(row) => Err(missing(row)),
+                    None => Ok(Target::classes(texts)),
+                }
             }
+            Column::Text(_) => self
+                .numeric(j, "choose a numeric target, or classify")
+                .map(|v| Target::Values(v.into())),
             Column::Numeric(values) => {
                 if let Some(row) = values.iter().position(|v| !v.is_finite()) {
                     return Err(missing(row));
                 }
-                let classes = task == TaskHint::Classify || (task == TaskHint::Auto && few_integers(values));
+                let classes =
+                    task == TaskHint::Classify || (task == TaskHint::Auto && few_integers(values));
                 Ok(if classes {
                     // + 0.0 makes one class of 0 and -0.
-                    Target::classes(&values.iter().map(|v| (v + 0.0).to_string()).collect::<Vec<_>>())
+                    Target::classes(
+                        &values.iter().map(|v| (v + 0.0).to_string()).collect::<Vec<_>>(),
+                    )
                 } else {
                     Target::Values(values.clone())
                 })
@@ -299,7 +329,8 @@ impl Table {
     }
 
     fn name(&self, j: usize) -> &str {
-        let sparse = || self.extra.sparse_names.get(j - self.names.len()).map_or("", String::as_str);
+        let sparse =
+            || self.extra.sparse_names.get(j - self.names.len()).map_or("", String::as_str);
         self.names.get(j).map_or_else(sparse, String::as_str)
     }
 
@@ -312,13 +343,17 @@ impl Table {
     fn index(&self, key: &str) -> Result<usize> {
         let n = self.names.len();
         let by_position = || match key.trim().parse::<isize>() {
-            Ok(p) if p != 0 && p.unsigned_abs() <= n => Some(if p > 0 { p as usize - 1 } else { n - p.unsigned_abs() }),
+            Ok(p) if p != 0 && p.unsigned_abs() <= n => {
+                Some(if p > 0 { p as usize - 1 } else { n - p.unsigned_abs() })
+            }
             _ => None,
         };
         let sparse = || self.extra.sparse_names.iter().position(|name| name == key).map(|j| n + j);
-        let found = self.names.iter().position(|name| name == key).or_else(sparse).or_else(by_position);
+        let found =
+            self.names.iter().position(|name| name == key).or_else(sparse).or_else(by_position);
         found.ok_or_else(|| {
-            let all: Vec<String> = self.names.iter().chain(&self.extra.sparse_names).cloned().collect();
+            let all: Vec<String> =
+                self.names.iter().chain(&self.extra.sparse_names).cloned().collect();
             Error::data(
                 format!("column `{key}`"),
                 "is not in the table",
@@ -333,15 +368,18 @@ impl Table {
             Column::Text(texts) => {
                 let row = texts.iter().position(|t| number(t).is_none()).unwrap_or(0);
                 let text = &texts[row];
-                let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
+                let (shown, rest) =
+                    text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
                 let dots = if rest.is_empty() { "" } else { "…" };
-                let problem = Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(row);
+                let problem =
+                    Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(row);
                 Err(Error::data(format!("column `{}`", self.names[j]), problem, remedy))
             }
         }
     }
 
-    /// Columns of numbers in the order chosen, then sparse ones, then those of text as sequences; with the views among them.
+    /// Columns of numbers in the order chosen, then sparse ones, then those of text as sequences;
+    /// with the views among them.
     fn features(&self, chosen: &[usize]) -> Result<Dataset> {
         self.features_called(chosen, &|j| self.name(j).to_string())
     }
@@ -353,8 +391,10 @@ impl Table {
         }
         let own = |j: &usize| *j < self.names.len();
         let is_text = |j: &usize| matches!(self.columns[*j], Column::Text(_));
-        let (texts, numbers): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(own).partition(is_text);
-        let sparse: Vec<usize> = chosen.iter().copied().filter(|j| !own(j)).map(|j| j - self.names.len()).collect();
+        let (texts, numbers): (Vec<usize>, Vec<usize>) =
+            chosen.iter().copied().filter(own).partition(is_text);
+        let sparse: Vec<usize> =
+            chosen.iter().copied().filter(|j| !own(j)).map(|j| j - self.names.len()).collect();
         let mut values: Vec<&[f64]> = Vec::new();
         for &j in &numbers {
             values.push(self.numeric(j, "")?);
@@ -372,18 +412,23 @@ impl Table {
             wide.widen(sparse.iter().max().map_or(0, |m| m + 1));
             rows = rows.with_sparse(wide.select_cols(&sparse))?;
         }
-        let order: Vec<usize> =
-            numbers.into_iter().chain(sparse.into_iter().map(|j| j + self.names.len())).chain(texts).collect();
+        let order: Vec<usize> = numbers
+            .into_iter()
+            .chain(sparse.into_iter().map(|j| j + self.names.len()))
+            .chain(texts)
+            .collect();
         let names = order.iter().map(|&j| name(j)).collect();
         self.with_groups(Dataset::from_rows(rows, names)?.with_lines(self.lines.clone()), &order)
     }
 
-    /// Names the views of `data`, whose columns are the table's columns `order`. A view of which no column was chosen is gone.
+    /// Names the views of `data`, whose columns are the table's columns `order`. A view of which no
+    /// column was chosen is gone.
     fn with_groups(&self, data: Dataset, order: &[usize]) -> Result<Dataset> {
         let mut views = Vec::new();
         let mut kept = Vec::new();
         for group in &self.extra.groups {
-            let places: Vec<usize> = (0..order.len()).filter(|&k| group.columns.contains(&order[k])).collect();
+            let places: Vec<usize> =
+                (0..order.len()).filter(|&k| group.columns.contains(&order[k])).collect();
             let (Some(&first), Some(&last)) = (places.first(), places.last()) else { continue };
             if last + 1 - first != places.len() {
                 return Err(Error::data(
@@ -444,7 +489,9 @@ fn edit_distance(a: &str, b: &str) -> usize {
 }
 
 fn is_missing(field: &str) -> bool {
-    ["", "na", "n/a", "nan", "?", "null"].iter().any(|missing| field.trim().eq_ignore_ascii_case(missing))
+    ["", "na", "n/a", "nan", "?", "null"]
+        .iter()
+        .any(|missing| field.trim().eq_ignore_ascii_case(missing))
 }
 
 /// A field as a number: NaN if it is missing, `None` if it is text.

@@ -1,14 +1,16 @@
 //! How kernels lie to each other and to a target: Frobenius products of centred kernel matrices.
 //!
-//! With H = I − 11ᵀ/n the centred matrix is K^c = H K H, and the centred alignment of two kernels is
-//! ⟨K^c, L^c⟩ / (‖K^c‖ ‖L^c‖), between 0 and 1 for positive semidefinite ones. For a target y, ⟨K^c, y yᵀ⟩ = (Hy)ᵀ K (Hy).
+//! With H = I − 11ᵀ/n the centred matrix is K^c = H K H, and the centred alignment of two kernels
+//! is ⟨K^c, L^c⟩ / (‖K^c‖ ‖L^c‖), between 0 and 1 for positive semidefinite ones. For a target y,
+//! ⟨K^c, y yᵀ⟩ = (Hy)ᵀ K (Hy).
 
 use rayon::prelude::*;
 
 use super::GramSource;
 use crate::linalg::{Matrix, dot, gemm_nt};
 
-/// Parts of the rows that are summed apart: fixed, so that sums do not depend on the number of threads.
+/// Parts of the rows that are summed apart: fixed, so that sums do not depend on the number of
+/// threads.
 const RUNS: usize = 8;
 
 /// ⟨K_s^c, K_t^c⟩ for all pairs of terms over `rows` (`None`: all), M × M.
@@ -48,7 +50,8 @@ pub fn target_products(grams: &dyn GramSource, rows: Option<&[usize]>, y: &[f64]
     grams.quad_forms(&a)
 }
 
-/// Calls `add(panel, n, sum)` for every row i of a run, where line t of the panel is row i of K_t^c; a sum per run.
+/// Calls `add(panel, n, sum)` for every row i of a run, where line t of the panel is row i of
+/// K_t^c; a sum per run.
 fn each_run(
     grams: &dyn GramSource,
     rows: Option<&[usize]>,
@@ -73,13 +76,17 @@ fn each_run(
     (0..RUNS)
         .into_par_iter()
         .map(|run| {
-            let (mut sum, mut row, mut panel) = (Vec::new(), vec![0.0; grams.n_samples()], vec![0.0; m * n]);
+            let (mut sum, mut row, mut panel) =
+                (Vec::new(), vec![0.0; grams.n_samples()], vec![0.0; m * n]);
             for k in run * n / RUNS..(run + 1) * n / RUNS {
                 for (t, line) in panel.chunks_exact_mut(n).enumerate() {
                     grams.row(t, rows[k], &mut row);
                     let (means, grand) = &means[t];
                     let shift = grand - means[k];
-                    line.iter_mut().zip(rows).zip(means).for_each(|((o, &j), r)| *o = row[j] + shift - r);
+                    line.iter_mut()
+                        .zip(rows)
+                        .zip(means)
+                        .for_each(|((o, &j), r)| *o = row[j] + shift - r);
                 }
                 add(&panel, n, &mut sum);
             }

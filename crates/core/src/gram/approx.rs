@@ -10,11 +10,12 @@ use super::{
 };
 use crate::{Error, Result, data::Rng, linalg::dot};
 
-/// Pairs of rows on which the error of random features is measured: an estimate of the error to about two percent. It is reported with its
-/// number of pairs, so it is no number to tune.
+/// Pairs of rows on which the error of random features is measured: an estimate of the error to
+/// about two percent. It is reported with its number of pairs, so it is no number to tune.
 const PAIRS: usize = 2000;
 
-/// The kernel that stands in for every kernel of the bank. It is then the kernel of the model: certificates and predictions speak of it.
+/// The kernel that stands in for every kernel of the bank. It is then the kernel of the model:
+/// certificates and predictions speak of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Approx {
@@ -31,10 +32,14 @@ impl Approx {
     /// Refuses ranks that cannot be.
     pub fn check(self) -> Result<()> {
         match self {
-            Self::Nystrom(0) => Err(Error::param("approx", "nystrom(r) with r of at least 1", self)),
-            Self::Rff(r) if r == 0 || r % 2 == 1 => {
-                Err(Error::param("approx", "rff(r) with an even r of at least 2, cosines and sines in pairs", self))
+            Self::Nystrom(0) => {
+                Err(Error::param("approx", "nystrom(r) with r of at least 1", self))
             }
+            Self::Rff(r) if r == 0 || r % 2 == 1 => Err(Error::param(
+                "approx",
+                "rff(r) with an even r of at least 2, cosines and sines in pairs",
+                self,
+            )),
             _ => Ok(()),
         }
     }
@@ -64,7 +69,9 @@ impl FromStr for Approx {
 
     fn from_str(text: &str) -> Result<Self> {
         let plain: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        let rank = |name: &str| plain.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok();
+        let rank = |name: &str| {
+            plain.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
+        };
         match (plain.as_str(), rank("nystrom"), rank("rff")) {
             ("none", ..) => Ok(Self::None),
             (_, Some(r), _) => Ok(Self::Nystrom(r)),
@@ -88,11 +95,13 @@ impl From<Approx> for String {
     }
 }
 
-/// How far a stand-in K̂ is from its kernel K on the training rows, before both are scaled or centred.
+/// How far a stand-in K̂ is from its kernel K on the training rows, before both are scaled or
+/// centred.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "measure", rename_all = "snake_case")]
 pub enum ApproxError {
-    /// The error over all rows, exactly. K − K̂ is positive semidefinite, so no entry is off by more than the trace.
+    /// The error over all rows, exactly. K − K̂ is positive semidefinite, so no entry is off by
+    /// more than the trace.
     Trace {
         /// tr(K − K̂) / tr K.
         relative: f64,
@@ -133,12 +142,18 @@ impl ApproxError {
         let rms = square.sqrt();
         // The standard error of a root is that of the square over twice the root.
         let standard_error = if rms > 0.0 { (spread / count).sqrt() / (2.0 * rms) } else { 0.0 };
-        Self::Pairs { rms, standard_error, largest: errors.iter().fold(0.0, |m, e| e.max(m)), pairs: PAIRS }
+        Self::Pairs {
+            rms,
+            standard_error,
+            largest: errors.iter().fold(0.0, |m, e| e.max(m)),
+            pairs: PAIRS,
+        }
     }
 }
 
 impl BuildOptions {
-    /// The term that stands in for a kernel: exact features where they are no more than asked for, else the declared approximation.
+    /// The term that stands in for a kernel: exact features where they are no more than asked for,
+    /// else the declared approximation.
     pub(super) fn stand_in(&self, raw: &dyn Raw, name: &str) -> Result<Built> {
         let (roots, _) = self.sphere(raw, name)?;
         let wrapped = OnSphere { raw, roots: &roots };
@@ -148,7 +163,11 @@ impl BuildOptions {
         let rank = self.approx.rank(n);
         let what = || format!("kernel `{name}` as {} of {n} samples", self.approx);
         // Kernel values at the landmarks stand beside the factor while it is made.
-        self.budget.check(what(), (2 * size_of::<f64>() * n * rank) as u64, "raise the budget, or ask for less")?;
+        self.budget.check(
+            what(),
+            (2 * size_of::<f64>() * n * rank) as u64,
+            "raise the budget, or ask for less",
+        )?;
         let exact = raw.features(Wanted::Exact(rank)).map(Factor::monomials);
         let (factor, error) = match (exact, self.approx) {
             (Some(exact), _) => (exact, ApproxError::Trace { relative: 0.0 }),
@@ -166,7 +185,8 @@ impl BuildOptions {
                 let chosen = landmarks(n, rank, self.seed);
                 let column = |j: usize, out: &mut [f64]| raw.head_of_column(j, out);
                 let found = Factor::landmarks(&chosen, &diagonal, self.rank_tolerance, column);
-                let (factor, relative) = found.ok_or_else(|| Error::numerical(what(), "no factor was found"))?;
+                let (factor, relative) =
+                    found.ok_or_else(|| Error::numerical(what(), "no factor was found"))?;
                 (factor, ApproxError::Trace { relative })
             }
         };
@@ -200,13 +220,27 @@ mod tests {
     fn text_and_back() {
         for approx in [Approx::None, Approx::Nystrom(200), Approx::Rff(16)] {
             assert_eq!(approx.to_string().parse::<Approx>().unwrap(), approx);
-            assert_eq!(serde_json::from_value::<Approx>(serde_json::json!(approx)).unwrap(), approx);
+            assert_eq!(
+                serde_json::from_value::<Approx>(serde_json::json!(approx)).unwrap(),
+                approx
+            );
         }
         assert_eq!(" nystrom( 7 ) ".parse::<Approx>().unwrap(), Approx::Nystrom(7));
-        for text in ["", "nystrom", "nystrom()", "nystrom(-3)", "nystrom(2.5)", "rff(4", "poly(3)", "rff(4)x"] {
+        for text in [
+            "",
+            "nystrom",
+            "nystrom()",
+            "nystrom(-3)",
+            "nystrom(2.5)",
+            "rff(4",
+            "poly(3)",
+            "rff(4)x",
+        ] {
             assert!(text.parse::<Approx>().is_err(), "{text}");
         }
-        assert!([Approx::Nystrom(0), Approx::Rff(0), Approx::Rff(7)].iter().all(|a| a.check().is_err()));
+        assert!(
+            [Approx::Nystrom(0), Approx::Rff(0), Approx::Rff(7)].iter().all(|a| a.check().is_err())
+        );
     }
 
     #[test]
@@ -217,7 +251,10 @@ mod tests {
         });
         let ApproxError::Pairs { rms, standard_error, largest, .. } = all else { panic!() };
         let truth = (0.5f64 * (0.25 + 1.0)).sqrt();
-        assert!((rms - truth).abs() < 4.0 * standard_error && standard_error < 0.02 && largest == 1.0, "{rms}");
+        assert!(
+            (rms - truth).abs() < 4.0 * standard_error && standard_error < 0.02 && largest == 1.0,
+            "{rms}"
+        );
     }
 
     #[test]

@@ -42,11 +42,13 @@ pub enum Combination {
     },
 }
 
-/// A share of Σ|a| below which Σ a counts as zero: with a bias it is, up to the rounding of the solver.
+/// A share of Σ|a| below which Σ a counts as zero: with a bias it is, up to the rounding of the
+/// solver.
 const BALANCED: f64 = 1e-9;
 
 impl GramSet {
-    /// The function Σ_i a_i k_t(x_i, ·) for new points, and what it is for one that lacks what the term reads.
+    /// The function Σ_i a_i k_t(x_i, ·) for new points, and what it is for one that lacks what the
+    /// term reads.
     pub fn extension(&self, t: usize, a: &[f64]) -> Extension {
         let (mut combination, offset) = match &self.terms[t] {
             Stored::Factor(f) => f.extension(a),
@@ -68,15 +70,16 @@ impl GramSet {
         Extension { combination, offset, absent: self.absent(t, a, offset) }
     }
 
-    /// The varying part of Σ_i a_i k_t(x_i, ·) for a new row that lacks what the term reads: the mean over the training rows that have it,
-    /// or zero, as the set's rule for missing views says.
+    /// The varying part of Σ_i a_i k_t(x_i, ·) for a new row that lacks what the term reads: the
+    /// mean over the training rows that have it, or zero, as the set's rule for missing views says.
     fn absent(&self, t: usize, a: &[f64], offset: f64) -> f64 {
         if self.missing != Missing::Mean {
             return 0.0;
         }
         let mut values = vec![0.0; a.len()];
         self.apply(t, a, &mut values);
-        let has = |i: &usize| self.imputations[t].as_ref().is_none_or(|m: &Imputation| !m.absent[*i]);
+        let has =
+            |i: &usize| self.imputations[t].as_ref().is_none_or(|m: &Imputation| !m.absent[*i]);
         let rows: Vec<usize> = (0..a.len()).filter(has).collect();
         rows.iter().map(|&i| values[i]).sum::<f64>() / rows.len().max(1) as f64 - offset
     }
@@ -89,7 +92,8 @@ fn combination_of(normalizer: &Normalizer, a: &[f64]) -> (Combination, f64) {
         Normalizer::Scale { divisor } => coef.iter_mut().for_each(|c| *c /= divisor),
         Normalizer::Spherical => {}
         Normalizer::Center { row_means, grand_mean } => {
-            // Σ a_i (k_i − mean_j k_j − r_i + g): the mean over all rows vanishes where Σ a_i = 0, as it does with every bias.
+            // Σ a_i (k_i − mean_j k_j − r_i + g): the mean over all rows vanishes where Σ a_i = 0,
+            // as it does with every bias.
             let total: f64 = a.iter().sum();
             offset = grand_mean * total - dot(row_means, a);
             if total.abs() > BALANCED * a.iter().map(|x| x.abs()).sum::<f64>() {

@@ -1,7 +1,8 @@
 //! Kernel values of rows that lack what the kernel reads.
 //!
-//! Such a row is the origin of the kernel's feature space (every value is 0) or the mean of the training rows that have what it lacks.
-//! Either way K becomes S K Sᵀ with K the values among rows that have it, so that it stays positive semidefinite.
+//! Such a row is the origin of the kernel's feature space (every value is 0) or the mean of the
+//! training rows that have what it lacks. Either way K becomes S K Sᵀ with K the values among rows
+//! that have it, so that it stays positive semidefinite.
 
 use rayon::prelude::*;
 
@@ -28,7 +29,10 @@ impl Imputation {
         }
         if self.missing == Missing::Mean && shared != 0.0 {
             let present = self.absent.iter().filter(|a| !**a).count().max(1) as f64;
-            all.iter_mut().zip(&self.absent).filter(|(_, a)| !**a).for_each(|(c, _)| *c += shared / present);
+            all.iter_mut()
+                .zip(&self.absent)
+                .filter(|(_, a)| !**a)
+                .for_each(|(c, _)| *c += shared / present);
         }
         let index: Vec<usize> = (0..all.len()).filter(|&i| all[i] != 0.0).collect();
         let coef = index.iter().map(|&i| all[i]).collect();
@@ -40,7 +44,8 @@ impl Imputation {
 pub(super) struct Imputed<'a> {
     raw: &'a dyn Raw,
     own: &'a Imputation,
-    /// Mean value of each row against the rows that are there, and the mean of those; zeros for the other rule.
+    /// Mean value of each row against the rows that are there, and the mean of those; zeros for the
+    /// other rule.
     means: Vec<f64>,
     grand: f64,
 }
@@ -67,7 +72,10 @@ impl<'a> Imputed<'a> {
 impl Raw for Imputed<'_> {
     fn diagonal(&self) -> Vec<f64> {
         let own = self.raw.diagonal();
-        own.into_iter().zip(&self.own.absent).map(|(d, a)| if *a { self.grand } else { d }).collect()
+        own.into_iter()
+            .zip(&self.own.absent)
+            .map(|(d, a)| if *a { self.grand } else { d })
+            .collect()
     }
 
     fn head_of_column(&self, j: usize, out: &mut [f64]) {
@@ -85,7 +93,9 @@ impl Raw for Imputed<'_> {
         let mut stand_in = vec![0.0; rows.cols()];
         if self.own.missing == Missing::Mean {
             let present: Vec<usize> = (0..rows.rows()).filter(|&i| !self.own.absent[i]).collect();
-            present.iter().for_each(|&i| axpy(1.0 / present.len() as f64, rows.row(i), &mut stand_in));
+            present
+                .iter()
+                .for_each(|&i| axpy(1.0 / present.len() as f64, rows.row(i), &mut stand_in));
         }
         for i in (0..rows.rows()).filter(|&i| self.own.absent[i]) {
             rows.row_mut(i).copy_from_slice(&stand_in);

@@ -1,10 +1,12 @@
 //! The one seam between kernels and solvers: an ordered list of kernel terms over shared samples.
 //!
-//! A term is stored as the cheapest of a low-rank factor with its certified residual, or a packed triangle; solvers cannot tell which unless
-//! they ask [`GramSource::low_rank`]. A new backend implements the six required methods of [`GramSource`] and serves every method.
+//! A term is stored as the cheapest of a low-rank factor with its certified residual, or a packed
+//! triangle; solvers cannot tell which unless they ask [`GramSource::low_rank`]. A new backend
+//! implements the six required methods of [`GramSource`] and serves every method.
 //!
-//! The rooms: `build` turns kernels and data into terms, `precomputed` does so with kernel values computed elsewhere; `low_rank` and `dense` are
-//! the two kinds of storage; `set` holds the terms; `subset` shows some of them, or sums of them, as a source of their own.
+//! The rooms: `build` turns kernels and data into terms, `precomputed` does so with kernel values
+//! computed elsewhere; `low_rank` and `dense` are the two kinds of storage; `set` holds the terms;
+//! `subset` shows some of them, or sums of them, as a source of their own.
 
 mod alignment;
 mod approx;
@@ -47,6 +49,9 @@ pub(crate) mod tests_support {
     pub fn full_factor(k: &Matrix) -> Matrix {
         let diagonal: Vec<f64> = (0..k.rows()).map(|i| k[(i, i)]).collect();
         let limit = RankLimit { tolerance: 1e-15, max_rank: k.rows() };
-        Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(k.row(j))).unwrap().rows().into_owned()
+        Factor::pivoted(&diagonal, limit, |j, out| out.copy_from_slice(k.row(j)))
+            .unwrap()
+            .rows()
+            .into_owned()
     }
 }

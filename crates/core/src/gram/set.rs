@@ -43,13 +43,15 @@ impl GramSet {
         self.repaired.contains(&true)
     }
 
-    /// The same terms under another rule for new rows that lack a view. Terms of a table have the rule of its rows.
+    /// The same terms under another rule for new rows that lack a view. Terms of a table have the
+    /// rule of its rows.
     #[must_use]
     pub fn with_missing(self, missing: Missing) -> Self {
         Self { missing, ..self }
     }
 
-    /// How far each term is from the kernel that it stands in for; empty where kernels are as they are.
+    /// How far each term is from the kernel that it stands in for; empty where kernels are as they
+    /// are.
     pub fn approximation(&self) -> &[ApproxError] {
         &self.errors
     }
@@ -129,7 +131,9 @@ impl GramSource for GramSet {
         let projected = Projected::each(&factors, vectors);
         let forms = |&t: &usize| self.terms[t].quad_forms(vectors, &projected);
         let by_term: Vec<Vec<f64>> = terms.par_iter().map(forms).collect();
-        (0..vectors.len()).map(|k| by_term.iter().map(|forms| forms[k].max(0.0)).collect()).collect()
+        (0..vectors.len())
+            .map(|k| by_term.iter().map(|forms| forms[k].max(0.0)).collect())
+            .collect()
     }
 }
 

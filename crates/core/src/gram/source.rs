@@ -1,15 +1,17 @@
-//! What solvers ask of kernel terms: six questions that every source answers, and some that a source may answer faster.
+//! What solvers ask of kernel terms: six questions that every source answers, and some that a
+//! source may answer faster.
 
 use super::{Factor, Gram, Scratch, SingleKernel, combine::combine};
 use crate::linalg::dot;
 
-/// A sum of matrices, one row of its lower triangle at a time: `add(i, row)` adds entries (i, 0..=i) to `row`.
+/// A sum of matrices, one row of its lower triangle at a time: `add(i, row)` adds entries (i,
+/// 0..=i) to `row`.
 pub type AddRow<'a> = Box<dyn Fn(usize, &mut [f64]) + Sync + 'a>;
 
 /// Kernel terms K_1 … K_M over n shared samples.
 ///
-/// The first six methods make a source. The others have answers that follow from those six; a source overrides one where it knows a faster
-/// way or a capability of its own.
+/// The first six methods make a source. The others have answers that follow from those six; a
+/// source overrides one where it knows a faster way or a capability of its own.
 pub trait GramSource: Sync {
     /// Number of samples n.
     fn n_samples(&self) -> usize;
@@ -46,20 +48,23 @@ pub trait GramSource: Sync {
 
     /// Σ_t weights_t K_t over the terms that have no factor; `None` where no such term has weight.
     fn matrices<'a>(&'a self, weights: &[f64]) -> Option<AddRow<'a>> {
-        let active = || weights.iter().enumerate().filter(|(t, w)| **w != 0.0 && self.factor(*t).is_none());
+        let active =
+            || weights.iter().enumerate().filter(|(t, w)| **w != 0.0 && self.factor(*t).is_none());
         active().next()?;
         let mut sum = Gram::zeros(self.n_samples());
         active().for_each(|(t, &w)| self.accumulate(t, w, None, &mut sum));
         Some(Box::new(move |i, row| row.iter_mut().zip(sum.row(i)).for_each(|(o, k)| *o += k)))
     }
 
-    /// The lower triangle of Σ_t weights_t K_t, of which up to a share of the trace may be left out where that is faster.
+    /// The lower triangle of Σ_t weights_t K_t, of which up to a share of the trace may be left out
+    /// where that is faster.
     fn combine_truncated(&self, weights: &[f64], _share: f64) -> Gram {
         self.combine(weights)
     }
 
-    /// Σ_t weights_t K_t with entries in single precision and exact products, in memory that `scratch` lends; `None` where the source does
-    /// not offer that, or single precision cannot hold the sum.
+    /// Σ_t weights_t K_t with entries in single precision and exact products, in memory that
+    /// `scratch` lends; `None` where the source does not offer that, or single precision cannot
+    /// hold the sum.
     fn combine_single(&self, _weights: &[f64], _scratch: &Scratch) -> Option<SingleKernel> {
         None
     }
@@ -79,7 +84,8 @@ pub trait GramSource: Sync {
         self.low_rank().and_then(|terms| terms.factor(t))
     }
 
-    /// Σ_t weights_t K_t, both triangles. Follows from [`GramSource::matrices`] and [`GramSource::low_rank`].
+    /// Σ_t weights_t K_t, both triangles. Follows from [`GramSource::matrices`] and
+    /// [`GramSource::low_rank`].
     fn combine(&self, weights: &[f64]) -> Gram {
         combine(self, weights)
     }

@@ -12,7 +12,8 @@ pub(crate) enum Stored {
     Factor(Factor),
     /// A packed triangle in double precision.
     Dense(Packed<f64>),
-    /// A packed triangle rounded to single precision: certificates then speak of the rounded matrix.
+    /// A packed triangle rounded to single precision: certificates then speak of the rounded
+    /// matrix.
     DenseF32(Packed<f32>),
 }
 
@@ -37,11 +38,15 @@ impl Stored {
     pub(super) fn accumulate(&self, weight: f64, scale: Option<&[f64]>, out: &mut Gram) {
         match self {
             Self::Dense(k) => accumulate_rows(out, weight, scale, |i, w, row| k.add_row(i, w, row)),
-            Self::DenseF32(k) => accumulate_rows(out, weight, scale, |i, w, row| k.add_row(i, w, row)),
+            Self::DenseF32(k) => {
+                accumulate_rows(out, weight, scale, |i, w, row| k.add_row(i, w, row))
+            }
             Self::Factor(f) => {
                 let rows = f.rows();
                 accumulate_rows(out, weight, scale, |i, w, row| {
-                    row.iter_mut().enumerate().for_each(|(j, o)| *o += w * dot(rows.row(i), rows.row(j)));
+                    row.iter_mut()
+                        .enumerate()
+                        .for_each(|(j, o)| *o += w * dot(rows.row(i), rows.row(j)));
                 });
             }
         }
@@ -85,7 +90,12 @@ impl Stored {
 }
 
 /// out_i += weight · s_i · row_i · s on the lower triangle.
-fn accumulate_rows(out: &mut Gram, weight: f64, scale: Option<&[f64]>, row: impl Fn(usize, f64, &mut [f64]) + Sync) {
+fn accumulate_rows(
+    out: &mut Gram,
+    weight: f64,
+    scale: Option<&[f64]>,
+    row: impl Fn(usize, f64, &mut [f64]) + Sync,
+) {
     let n = out.n();
     out.data_mut().par_chunks_mut(n).enumerate().for_each(|(i, out)| match scale {
         None => row(i, weight, &mut out[..=i]),

@@ -2,7 +2,8 @@
 
 use super::{AddRow, Factor, Gram, GramSource, LowRankTerms};
 
-/// Terms that are sums of a base's terms: a choice of kernels, kernels rescaled, or groups of kernels that share a weight.
+/// Terms that are sums of a base's terms: a choice of kernels, kernels rescaled, or groups of
+/// kernels that share a weight.
 pub struct Groups<'a> {
     base: &'a dyn GramSource,
     members: Vec<Vec<(usize, f64)>>,
@@ -30,7 +31,9 @@ impl<'a> Groups<'a> {
 
     /// The inverse of [`Groups::expand`]: `None` where no weights expand to these.
     pub fn contract(&self, weights: &[f64]) -> Option<Vec<f64>> {
-        let own = |members: &Vec<(usize, f64)>| members.first().map_or(0.0, |&(t, factor)| weights[t] / factor);
+        let own = |members: &Vec<(usize, f64)>| {
+            members.first().map_or(0.0, |&(t, factor)| weights[t] / factor)
+        };
         let theta: Vec<f64> = self.members.iter().map(own).collect();
         let same = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
         self.expand(&theta).iter().zip(weights).all(same).then_some(theta)
@@ -47,7 +50,9 @@ impl GramSource for Groups<'_> {
     }
 
     fn accumulate(&self, t: usize, weight: f64, scale: Option<&[f64]>, out: &mut Gram) {
-        self.members[t].iter().for_each(|&(m, factor)| self.base.accumulate(m, weight * factor, scale, out));
+        self.members[t]
+            .iter()
+            .for_each(|&(m, factor)| self.base.accumulate(m, weight * factor, scale, out));
     }
 
     fn apply(&self, t: usize, v: &[f64], out: &mut [f64]) {
@@ -83,10 +88,13 @@ impl GramSource for Groups<'_> {
     }
 
     fn quad_forms_of_each(&self, terms: &[usize], vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let all: Vec<usize> = terms.iter().flat_map(|&t| self.members[t].iter().map(|m| m.0)).collect();
+        let all: Vec<usize> =
+            terms.iter().flat_map(|&t| self.members[t].iter().map(|m| m.0)).collect();
         let sums = |forms: Vec<f64>| {
             let mut forms = forms.into_iter();
-            let sum = |t: &usize| self.members[*t].iter().zip(&mut forms).map(|((_, factor), s)| factor * s).sum();
+            let sum = |t: &usize| {
+                self.members[*t].iter().zip(&mut forms).map(|((_, factor), s)| factor * s).sum()
+            };
             terms.iter().map(sum).collect()
         };
         self.base.quad_forms_of_each(&all, vectors).into_iter().map(sums).collect()

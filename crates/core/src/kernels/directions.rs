@@ -1,5 +1,6 @@
-//! Kernels that are inner products of features at hand, k(x, z) = ⟨φ(x), φ(z)⟩ + c: a combination of kernel values is one direction in
-//! feature space and a constant, however many rows it was made of.
+//! Kernels that are inner products of features at hand, k(x, z) = ⟨φ(x), φ(z)⟩ + c: a combination
+//! of kernel values is one direction in feature space and a constant, however many rows it was made
+//! of.
 
 use super::Points;
 use crate::linalg::{Matrix, axpy, dot};
@@ -23,7 +24,8 @@ impl Directions {
         Self { constants: vec![0.0; functions], dense, sparse, keys: Vec::new() }
     }
 
-    /// Zero coefficients for the features that `rows` have; `None` where their kernel has none at hand.
+    /// Zero coefficients for the features that `rows` have; `None` where their kernel has none at
+    /// hand.
     pub fn like(rows: &Points, functions: usize) -> Option<Self> {
         let sizes = rows.features()?;
         Some(Self { keys: rows.keys().to_vec(), ..Self::new(functions, sizes) })
@@ -42,7 +44,8 @@ impl Directions {
         self.constants[function] += constant;
     }
 
-    /// f_function += Σ_k coef_k · k(row at_k of `rows`, ·), whose feature j is called `name(j)` here.
+    /// f_function += Σ_k coef_k · k(row at_k of `rows`, ·), whose feature j is called `name(j)`
+    /// here.
     pub fn add(
         &mut self,
         function: usize,
@@ -60,7 +63,8 @@ impl Directions {
         }
     }
 
-    /// `out[k]` = f_k(row i of `x`), which is prepared as the rows were that the functions were made of.
+    /// `out[k]` = f_k(row i of `x`), which is prepared as the rows were that the functions were
+    /// made of.
     pub fn values(&self, x: &Points, i: usize, out: &mut [f64]) {
         let features = x.dense_features(i);
         for (k, out) in out.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! Exact finite features of linear and polynomial kernels: (⟨x, z⟩ + c)^d = ⟨φ(x), φ(z)⟩ with one feature per monomial.
+//! Exact finite features of linear and polynomial kernels: (⟨x, z⟩ + c)^d = ⟨φ(x), φ(z)⟩ with one
+//! feature per monomial.
 //!
 //! Write c as one more coordinate √c. Then (⟨x, z⟩ + c)^d = Σ over multi-indices k with |k| = d of
 //! d!/(k₀! … k_q!) · u^k v^k for u = (√c, x), v = (√c, z).
@@ -11,7 +12,8 @@ use crate::linalg::Matrix;
 pub struct Monomials {
     dim: usize,
     offset_root: f64,
-    /// Per feature: its factor √(multinomial) and the coordinates multiplied (0 is √c, j is x_j), `degree` each.
+    /// Per feature: its factor √(multinomial) and the coordinates multiplied (0 is √c, j is x_j),
+    /// `degree` each.
     terms: Vec<(f64, Vec<u32>)>,
 }
 
@@ -33,7 +35,8 @@ impl Monomials {
         let mut index = vec![first; degree];
         loop {
             terms.push((multinomial(&index).sqrt(), index.clone()));
-            // Next non-decreasing index: raise the last coordinate that can be raised, level the rest with it.
+            // Next non-decreasing index: raise the last coordinate that can be raised, level the
+            // rest with it.
             let Some(at) = index.iter().rposition(|&j| (j as usize) < dim) else { break };
             let raised = index[at] + 1;
             index[at..].fill(raised);
@@ -93,7 +96,13 @@ mod tests {
     fn features_reproduce_the_kernel() {
         let x = Matrix::new(3, 3, vec![0.5, -1.0, 2.0, 0.0, 3.0, 1.0, -2.0, 0.1, 0.7]).unwrap();
         let (lin, poly) = (Function::Linear, |degree, offset| Function::Poly { degree, offset });
-        for (f, count) in [(lin, 3), (poly(1, 1.0), 4), (poly(2, 1.0), 10), (poly(3, 0.5), 20), (poly(3, 0.0), 10)] {
+        for (f, count) in [
+            (lin, 3),
+            (poly(1, 1.0), 4),
+            (poly(2, 1.0), 10),
+            (poly(3, 0.5), 20),
+            (poly(3, 0.0), 10),
+        ] {
             let m = Monomials::of(f, 3, 100).unwrap();
             assert_eq!(m.len(), count);
             let (phi, k) = (m.map_rows(&x), f.block(&x, &x));

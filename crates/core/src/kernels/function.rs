@@ -1,10 +1,13 @@
-//! Kernel values. A kernel is a function of one number per pair of rows (their product or their distance), so that
-//! one table of those numbers serves every width and degree over the same columns.
+//! Kernel values. A kernel is a function of one number per pair of rows (their product or their
+//! distance), so that one table of those numbers serves every width and degree over the same
+//! columns.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Indefinite, Text};
-use crate::linalg::{Matrix, dot, dots, exp_scaled, l1_distance, l1_distances, sq_distance, sq_distances};
+use crate::linalg::{
+    Matrix, dot, dots, exp_scaled, l1_distance, l1_distances, sq_distance, sq_distances,
+};
 
 /// A kernel function of two feature vectors, or of two sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -97,7 +100,10 @@ impl Function {
         use Distance::{Chi2, Hellinger};
         matches!(
             self,
-            Self::Chi2Sum | Self::Chi2 { .. } | Self::Intersection | Self::Gauss { distance: Chi2 | Hellinger, .. }
+            Self::Chi2Sum
+                | Self::Chi2 { .. }
+                | Self::Intersection
+                | Self::Gauss { distance: Chi2 | Hellinger, .. }
         )
     }
 }
@@ -209,9 +215,15 @@ impl Function {
     /// Turns pair numbers into kernel values, in place.
     pub fn finish(self, values: &mut [f64]) {
         match self {
-            Self::Linear | Self::Chi2Sum | Self::Intersection | Self::Text(_) | Self::Precomputed { .. } => {}
+            Self::Linear
+            | Self::Chi2Sum
+            | Self::Intersection
+            | Self::Text(_)
+            | Self::Precomputed { .. } => {}
             Self::Chi2 { gamma } => exp_scaled(-gamma, values),
-            Self::Sigmoid { slope, offset } => values.iter_mut().for_each(|v| *v = (slope * *v + offset).tanh()),
+            Self::Sigmoid { slope, offset } => {
+                values.iter_mut().for_each(|v| *v = (slope * *v + offset).tanh())
+            }
             Self::Gauss { distance, width } => {
                 if distance == Distance::L2 {
                     values.iter_mut().for_each(|v| *v = v.sqrt());
@@ -223,7 +235,9 @@ impl Function {
             }
             Self::Rbf { width } => exp_scaled(-0.5 / (width * width), values),
             Self::Laplace { width } => exp_scaled(-1.0 / width, values),
-            Self::Cauchy { width } => values.iter_mut().for_each(|v| *v = 1.0 / (1.0 + *v / (width * width))),
+            Self::Cauchy { width } => {
+                values.iter_mut().for_each(|v| *v = 1.0 / (1.0 + *v / (width * width)))
+            }
         }
     }
 

@@ -11,12 +11,14 @@
 //! scope  := all | each | cols(a-b, name, "a name", …) | bands(k) | view(name)
 //! ```
 //!
-//! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the exponent). A width may be `auto`, which
-//! each kernel's entry in [`number_kernels`] explains; the widths of `rbf` may be `deviation`, the root of the summed variances of the scope's
-//! columns. String kernels read columns of text, one kernel for each column of the scope; alphabets are dna, rna, protein and free, and
-//! without one the letters decide. Without `on`, a group is `on all`. `precomputed` reads kernel values computed elsewhere;
-//! `precomputed(name)` is `precomputed on view(name)`. `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is [`AUTO`], the second
-//! group only while there are at most 100 features.
+//! Numbers are 0.5, 1e-3 or 2^-3; lists 1|2|5; ranges 1..3 (steps of 1) and 2^-3..2^6 (steps of the
+//! exponent). A width may be `auto`, which each kernel's entry in [`number_kernels`] explains; the
+//! widths of `rbf` may be `deviation`, the root of the summed variances of the scope's columns.
+//! String kernels read columns of text, one kernel for each column of the scope; alphabets are dna,
+//! rna, protein and free, and without one the letters decide. Without `on`, a group is `on all`.
+//! `precomputed` reads kernel values computed elsewhere; `precomputed(name)` is
+//! `precomputed on view(name)`. `paper` is the bank of the GMKL paper, [`PAPER`]; `auto` is
+//! [`AUTO`], the second group only while there are at most 100 features.
 
 use std::fmt;
 
@@ -35,12 +37,14 @@ pub(crate) use resolve::{not_negative, readable};
 /// What `paper` stands for: 13 kernels on all features and 13 on each.
 pub const PAPER: &str = "rbf(2^-3..2^6), poly(1..3) on all, each";
 
-/// What `auto` stands for while there are at most 100 features: 8 kernels of all of them together, and one of each alone.
-/// Chosen over 25 tables (docs/defaults.md): with all eight on each feature as well, fits took four times as long, and learned
-/// weights lost 13 points of R² to equal ones on one table.
+/// What `auto` stands for while there are at most 100 features: 8 kernels of all of them together,
+/// and one of each alone. Chosen over 25 tables (docs/defaults.md): with all eight on each feature
+/// as well, fits took four times as long, and learned weights lost 13 points of R² to equal ones on
+/// one table.
 pub const AUTO: &str = "rbf(auto), poly(1..3) on all; rbf(deviation) on each";
 
-/// The most kernels that a bank may have, and steps that a range may have: they are counted before any is made.
+/// The most kernels that a bank may have, and steps that a range may have: they are counted before
+/// any is made.
 const MAX_KERNELS: usize = 1_000_000;
 /// Allowed widths and factors: their squares must be ordinary numbers.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
@@ -61,7 +65,9 @@ pub fn precomputed(text: &str) -> Result<Vec<String>> {
     let bank = parse(text)?;
     let lists = bank.groups().flat_map(|g| &g.kernels);
     Ok(lists
-        .filter_map(|f| if let KernelList::Precomputed(Some(name)) = f { Some(name.clone()) } else { None })
+        .filter_map(|f| {
+            if let KernelList::Precomputed(Some(name)) = f { Some(name.clone()) } else { None }
+        })
         .collect())
 }
 
@@ -88,7 +94,8 @@ struct ScopedKernels {
     scopes: Vec<Scope>,
 }
 
-/// What one kernel expression stands for: kernels that differ in a degree, a width, or a length of words.
+/// What one kernel expression stands for: kernels that differ in a degree, a width, or a length of
+/// words.
 #[derive(Debug, Clone, PartialEq)]
 enum KernelList {
     /// Kernels of numbers; one entry of `given` per argument of the kernel.
@@ -121,7 +128,8 @@ enum Given {
     Distance(Distance),
     /// Widths or factors that the training rows decide.
     Auto,
-    /// One width: the standard deviation of the column, over several columns the root of their summed variances.
+    /// One width: the standard deviation of the column, over several columns the root of their
+    /// summed variances.
     Deviation,
 }
 
@@ -134,8 +142,12 @@ enum TextKind {
 }
 
 impl TextKind {
-    const ALL: [(Self, &'static str); 4] =
-        [(Self::Spectrum, "spectrum"), (Self::Mismatch, "mismatch"), (Self::Wd, "wd"), (Self::WdSum, "wdsum")];
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Spectrum, "spectrum"),
+        (Self::Mismatch, "mismatch"),
+        (Self::Wd, "wd"),
+        (Self::WdSum, "wdsum"),
+    ];
 
     fn word(self) -> &'static str {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
@@ -174,7 +186,8 @@ impl Series {
 enum Scope {
     All,
     Each,
-    /// Each feature, as long as there are at most `scopes::AUTO_EACH`; occurs in the bank `auto` alone.
+    /// Each feature, as long as there are at most `scopes::AUTO_EACH`; occurs in the bank `auto`
+    /// alone.
     EachIfFew,
     Cols(Vec<Cols>),
     Bands(usize),
@@ -193,7 +206,8 @@ fn short(x: f64) -> String {
     if x == 0.0 || (1e-6..1e16).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
 }
 
-/// A name as `cols(…)` and `view(…)` take it: in quotes unless it is a plain word, and not a scope's.
+/// A name as `cols(…)` and `view(…)` take it: in quotes unless it is a plain word, and not a
+/// scope's.
 fn quoted(name: &str) -> String {
     let plain = name != "all"
         && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -232,7 +246,9 @@ impl fmt::Display for KernelList {
             Self::Numbers { kernel, given } => f.write_str(&kernel.call(given)),
             Self::Precomputed(None) => f.write_str("precomputed"),
             Self::Precomputed(Some(name)) => write!(f, "precomputed({})", quoted(name)),
-            Self::Alignment { scoring, open, extend } => write!(f, "alignment({}, {open}, {extend})", scoring.word()),
+            Self::Alignment { scoring, open, extend } => {
+                write!(f, "alignment({}, {open}, {extend})", scoring.word())
+            }
             Self::Wl(rounds) => write!(f, "wl({})", list(rounds, "|")),
             Self::Text { kind, lengths, extra, alphabet } => {
                 write!(f, "{}({}", kind.word(), list(lengths, "|"))?;
@@ -351,7 +367,10 @@ mod tests {
                     good += 1;
                 }
                 Err(e) => {
-                    assert!(matches!(e, Error::Syntax { at, .. } if at <= text.chars().count()), "{text}: {e}");
+                    assert!(
+                        matches!(e, Error::Syntax { at, .. } if at <= text.chars().count()),
+                        "{text}: {e}"
+                    );
                     bad += 1;
                 }
             }

@@ -1,4 +1,5 @@
-//! Kernel normalisation: constants from the training block alone, applied to training, cross and self values.
+//! Kernel normalisation: constants from the training block alone, applied to training, cross and
+//! self values.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,14 @@ pub enum Normalizer {
 }
 
 impl Normalizer {
-    /// From the diagonal and the row sums of the training block (row sums are asked for only where they are needed).
-    pub fn fit(kind: Normalize, name: &str, diagonal: &[f64], row_sums: impl FnOnce() -> Vec<f64>) -> Result<Self> {
+    /// From the diagonal and the row sums of the training block (row sums are asked for only where
+    /// they are needed).
+    pub fn fit(
+        kind: Normalize,
+        name: &str,
+        diagonal: &[f64],
+        row_sums: impl FnOnce() -> Vec<f64>,
+    ) -> Result<Self> {
         let n = diagonal.len() as f64;
         let trace: f64 = diagonal.iter().sum();
         let largest = diagonal.iter().fold(0.0f64, |m, d| m.max(d.abs()));
@@ -35,7 +42,9 @@ impl Normalizer {
             if !divisor.is_finite() || (largest > 0.0 && divisor.is_subnormal()) {
                 return Err(Error::data(
                     format!("kernel `{name}`"),
-                    format!("{what} is {divisor:e} on the training rows, which is too large or too small to divide by"),
+                    format!(
+                        "{what} is {divisor:e} on the training rows, which is too large or too small to divide by"
+                    ),
                     "multiply the kernel by a number that brings its values near 1",
                 ));
             }
@@ -44,21 +53,27 @@ impl Normalizer {
             }
             Err(Error::data(
                 format!("kernel `{name}`"),
-                format!("{what} is {divisor:e} on the training rows, so it cannot tell samples apart"),
+                format!(
+                    "{what} is {divisor:e} on the training rows, so it cannot tell samples apart"
+                ),
                 "its columns are constant there: leave them out",
             ))
         };
         match kind {
             Normalize::None => Ok(Self::Scale { divisor: 1.0 }),
             Normalize::Trace => checked(trace, "its trace"),
-            Normalize::Multiplicative => {
-                checked(trace / n - row_sums().iter().sum::<f64>() / (n * n), "its variance in feature space")
-            }
+            Normalize::Multiplicative => checked(
+                trace / n - row_sums().iter().sum::<f64>() / (n * n),
+                "its variance in feature space",
+            ),
             Normalize::Spherical => match diagonal.iter().position(|&d| d.is_nan() || d <= 0.0) {
                 None => Ok(Self::Spherical),
                 Some(i) => Err(Error::data(
                     format!("kernel `{name}`"),
-                    Told::row(i, format!("has k(x, x) = {}, which cannot be scaled to 1", diagonal[i])),
+                    Told::row(
+                        i,
+                        format!("has k(x, x) = {}, which cannot be scaled to 1", diagonal[i]),
+                    ),
                     "choose another normalisation or drop that row",
                 )),
             },
@@ -90,14 +105,16 @@ impl Normalizer {
         }
     }
 
-    /// Normalises new rows against the training columns. Self values (`own` of the rows, `train` of the columns) are used by
-    /// `Spherical` alone.
+    /// Normalises new rows against the training columns. Self values (`own` of the rows, `train` of
+    /// the columns) are used by `Spherical` alone.
     pub fn apply_cross(&self, k: &mut Matrix, own: &[f64], train: &[f64]) {
         for i in 0..k.rows() {
             let row = k.row_mut(i);
             match self {
                 Self::Scale { divisor } => row.iter_mut().for_each(|v| *v /= divisor),
-                Self::Spherical => row.iter_mut().zip(train).for_each(|(v, d)| *v /= (own[i] * d).sqrt()),
+                Self::Spherical => {
+                    row.iter_mut().zip(train).for_each(|(v, d)| *v /= (own[i] * d).sqrt())
+                }
                 Self::Center { row_means, grand_mean } => {
                     let shift = grand_mean - row.iter().sum::<f64>() / row.len() as f64;
                     row.iter_mut().zip(row_means).for_each(|(v, r)| *v += shift - r);

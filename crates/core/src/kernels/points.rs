@@ -11,7 +11,8 @@ use crate::{
     linalg::Matrix,
 };
 
-/// Kernels of sequences whose values come from one pass over pairs of rows: weighted degree kernels of all degrees.
+/// Kernels of sequences whose values come from one pass over pairs of rows: weighted degree kernels
+/// of all degrees.
 pub struct Together(Family);
 
 impl Together {
@@ -46,8 +47,8 @@ enum Body {
     Text(Encoded),
 }
 
-/// Numbers, of which the last columns may be stored sparsely. Products and distances of two rows are sums over columns, so that both
-/// parts add up.
+/// Numbers, of which the last columns may be stored sparsely. Products and distances of two rows
+/// are sums over columns, so that both parts add up.
 #[derive(Debug, Clone)]
 pub struct Numeric {
     dense: Matrix,
@@ -71,7 +72,10 @@ impl Numeric {
     /// The rows `index`, in that order.
     #[must_use]
     pub fn select_rows(&self, index: &[usize]) -> Self {
-        Self { dense: self.dense.select_rows(index), sparse: self.sparse.as_ref().map(|s| s.select_rows(index)) }
+        Self {
+            dense: self.dense.select_rows(index),
+            sparse: self.sparse.as_ref().map(|s| s.select_rows(index)),
+        }
     }
 
     /// How many rows there are.
@@ -163,8 +167,13 @@ impl KernelSpec {
 
     fn prepared(&self, rows: &Rows, index: Option<&[usize]>) -> Points {
         let body = if let Function::Text(text) = self.function {
-            let all = self.columns.first().and_then(|&c| rows.sequence(c)).map_or_else(Cow::default, Cow::Borrowed);
-            let sequences = index.map_or_else(|| Cow::Borrowed(&*all), |index| Cow::Owned(all.select(index)));
+            let all = self
+                .columns
+                .first()
+                .and_then(|&c| rows.sequence(c))
+                .map_or_else(Cow::default, Cow::Borrowed);
+            let sequences =
+                index.map_or_else(|| Cow::Borrowed(&*all), |index| Cow::Owned(all.select(index)));
             Body::Text(text.encode(&sequences, &self.landmarks))
         } else {
             let all = Numeric::of(rows, &self.columns);
@@ -199,7 +208,8 @@ impl Points {
         }
     }
 
-    /// A bound on the rank of the kernel matrix of these rows, where one is at hand; `enough` stands for all that is larger.
+    /// A bound on the rank of the kernel matrix of these rows, where one is at hand; `enough`
+    /// stands for all that is larger.
     pub fn rank_bound(&self, enough: usize) -> Option<usize> {
         match &self.body {
             Body::Numbers(_) => None,
@@ -216,7 +226,8 @@ impl Points {
     pub fn diagonal_of(&self, function: Function) -> Vec<f64> {
         let mut values = match &self.body {
             Body::Numbers(x) => {
-                let own = |i: usize| self.function.pair().map_or(f64::NAN, |pair| x.pair(pair, i, x, i));
+                let own =
+                    |i: usize| self.function.pair().map_or(f64::NAN, |pair| x.pair(pair, i, x, i));
                 (0..x.rows()).map(own).collect()
             }
             Body::Text(x) => x.diagonal(),
@@ -241,12 +252,14 @@ impl Points {
         }
     }
 
-    /// How many (dense, sparse) features there are, where kernel values are inner products of features at hand, up to a constant.
+    /// How many (dense, sparse) features there are, where kernel values are inner products of
+    /// features at hand, up to a constant.
     pub fn features(&self) -> Option<(usize, usize)> {
         match &self.body {
-            Body::Numbers(x) => {
-                self.function.is_affine().then(|| (x.dense.cols(), x.sparse.as_ref().map_or(0, Sparse::cols)))
-            }
+            Body::Numbers(x) => self
+                .function
+                .is_affine()
+                .then(|| (x.dense.cols(), x.sparse.as_ref().map_or(0, Sparse::cols))),
             Body::Text(Encoded::Scores(scores)) => Some((scores.cols(), 0)),
             Body::Text(Encoded::Counts(counts)) => Some((0, counts.features())),
             Body::Text(Encoded::Planes(..)) => None,
@@ -275,8 +288,14 @@ impl Points {
         }
     }
 
-    /// Sparse features of row i and their values, words by their places among `keys` (ascending); what has no place there is left out.
-    pub(super) fn each_sparse_feature(&self, i: usize, keys: &[u128], mut visit: impl FnMut(usize, f64)) {
+    /// Sparse features of row i and their values, words by their places among `keys` (ascending);
+    /// what has no place there is left out.
+    pub(super) fn each_sparse_feature(
+        &self,
+        i: usize,
+        keys: &[u128],
+        mut visit: impl FnMut(usize, f64),
+    ) {
         match &self.body {
             Body::Numbers(Numeric { sparse: Some(x), .. }) => {
                 let (columns, values) = x.row(i);

@@ -1,18 +1,24 @@
 //! Kernels of two sequences of letters.
 //!
-//! - spectrum(k): Σ over words u of k letters of c_u(x) c_u(z), c_u the number of places where u stands;
-//! - mismatch(k, m): the same with c_u the number of places where a word stands that differs from u in at most m letters;
-//! - wd(d): the number of positions l at which the same d letters stand in both, x[l..l+d] = z[l..l+d];
+//! - spectrum(k): Σ over words u of k letters of c_u(x) c_u(z), c_u the number of places where u
+//!   stands;
+//! - mismatch(k, m): the same with c_u the number of places where a word stands that differs from u
+//!   in at most m letters;
+//! - wd(d): the number of positions l at which the same d letters stand in both, x[l..l+d] =
+//!   z[l..l+d];
 //! - alignment: ⟨φ(x), φ(z)⟩ with φ the scores of local alignment with landmarks;
-//! - wl(h): of labelled graphs, Σ over labels of c_u(x) c_u(z), labels being refined h times by those around (Weisfeiler–Lehman subtrees);
-//! - wdsum(d): Σ_{k ≤ d} β_k wd(k) with β_k = 2 (d − k + 1) / (d (d + 1)), the classical weighted degree kernel.
+//! - wl(h): of labelled graphs, Σ over labels of c_u(x) c_u(z), labels being refined h times by
+//!   those around (Weisfeiler–Lehman subtrees);
+//! - wdsum(d): Σ_{k ≤ d} β_k wd(k) with β_k = 2 (d − k + 1) / (d (d + 1)), the classical weighted
+//!   degree kernel.
 //!
-//! With a shift S, words also count where they stand s ≤ S positions apart, with the factor 1 / (2 (s + 1)) for either direction. Word
-//! by word that is a Toeplitz form in the positions with the symbol 1 + Σ_{s ≤ S} cos(s t) / (s + 1), which is positive for every S (a test
-//! looks), so that shifts keep the kernel positive semidefinite.
+//! With a shift S, words also count where they stand s ≤ S positions apart, with the factor 1 / (2
+//! (s + 1)) for either direction. Word by word that is a Toeplitz form in the positions with the
+//! symbol 1 + Σ_{s ≤ S} cos(s t) / (s + 1), which is positive for every S (a test looks), so that
+//! shifts keep the kernel positive semidefinite.
 //!
-//! **Letters outside the alphabet** (N in DNA, X in a protein, a gap) are unknown: a word that contains one stands nowhere, and at its
-//! position nothing matches, not even itself.
+//! **Letters outside the alphabet** (N in DNA, X in a protein, a gap) are unknown: a word that
+//! contains one stands nowhere, and at its position nothing matches, not even itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +68,8 @@ impl Alphabet {
     /// The number of a letter, or `None` for one outside the alphabet.
     pub fn code(self, letter: char) -> Option<u32> {
         let upper = letter.to_ascii_uppercase();
-        let place = |letters: &str, c: char| letters.chars().position(|l| l == c).map(|at| at as u32);
+        let place =
+            |letters: &str, c: char| letters.chars().position(|l| l == c).map(|at| at as u32);
         match self {
             Self::Free => Some(u32::from(letter)),
             Self::Protein => place(AMINO_ACIDS, upper),
@@ -88,8 +95,9 @@ impl Alphabet {
         }
     }
 
-    /// What these sequences are written in: DNA (RNA where U occurs and T does not) if all letters are nucleotides or stand for several and
-    /// nine of ten are nucleotides; else protein if all letters are amino acids or stand for several; else free.
+    /// What these sequences are written in: DNA (RNA where U occurs and T does not) if all letters
+    /// are nucleotides or stand for several and nine of ten are nucleotides; else protein if all
+    /// letters are amino acids or stand for several; else free.
     pub fn of(sequences: &Sequences) -> Self {
         let (mut nucleotides, mut ambiguous, mut t, mut u) = (0usize, 0usize, false, false);
         let (mut dna, mut protein) = (true, true);
@@ -103,7 +111,8 @@ impl Alphabet {
             } else {
                 dna = false;
             }
-            protein = protein && (Self::Protein.code(upper).is_some() || AMBIGUOUS_AMINO_ACIDS.contains(upper));
+            protein = protein
+                && (Self::Protein.code(upper).is_some() || AMBIGUOUS_AMINO_ACIDS.contains(upper));
         }
         match (dna && nucleotides >= 9 * ambiguous, protein) {
             (true, _) if u && !t => Self::Rna,
@@ -172,7 +181,8 @@ pub enum Text {
 pub const MAX_WORD: u32 = 64;
 /// The largest shift of `wd` and `wdsum`, in positions.
 pub const MAX_SHIFT: u32 = 1000;
-/// The most words that may lie within the mismatches of one word; every word of a sequence is counted under all of them.
+/// The most words that may lie within the mismatches of one word; every word of a sequence is
+/// counted under all of them.
 pub(super) const MAX_NEIGHBOURS: f64 = 100_000.0;
 
 impl Text {
@@ -188,10 +198,13 @@ impl Text {
         }
     }
 
-    /// What weighted degree kernels have in common that share a pass over pairs: shift and letters. `None` for others.
+    /// What weighted degree kernels have in common that share a pass over pairs: shift and letters.
+    /// `None` for others.
     pub fn family(self) -> Option<(u32, Alphabet)> {
         match self {
-            Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => Some((shift, alphabet)),
+            Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => {
+                Some((shift, alphabet))
+            }
             _ => None,
         }
     }
@@ -226,10 +239,17 @@ impl Text {
                 Encoded::Scores(alignment::scores(sequences, landmarks, scoring, open, extend))
             }
             Self::Wl { iterations } => Encoded::Counts(graphs::counts(sequences, iterations)),
-            Self::Spectrum { k, alphabet } => Encoded::Counts(Counts::spectrum(sequences, k, alphabet)),
-            Self::Mismatch { k, m, alphabet } => Encoded::Counts(Counts::mismatch(sequences, k, m, alphabet)),
+            Self::Spectrum { k, alphabet } => {
+                Encoded::Counts(Counts::spectrum(sequences, k, alphabet))
+            }
+            Self::Mismatch { k, m, alphabet } => {
+                Encoded::Counts(Counts::mismatch(sequences, k, m, alphabet))
+            }
             Self::Wd { shift, alphabet, .. } | Self::WdSum { shift, alphabet, .. } => {
-                Encoded::Planes(Planes::new(sequences, alphabet), Weighting { weights: self.weights(), shift })
+                Encoded::Planes(
+                    Planes::new(sequences, alphabet),
+                    Weighting { weights: self.weights(), shift },
+                )
             }
         }
     }
@@ -264,7 +284,8 @@ impl Weighting {
     }
 }
 
-/// Weighted degree kernels that share letters and shift: one pass over a pair of sequences gives the matches of all degrees.
+/// Weighted degree kernels that share letters and shift: one pass over a pair of sequences gives
+/// the matches of all degrees.
 pub(super) struct Family {
     planes: Planes,
     weightings: Vec<Weighting>,
@@ -319,7 +340,8 @@ impl Encoded {
             Self::Scores(s) => s.cols().min(enough),
             Self::Counts(c) => c.features().min(enough),
             Self::Planes(p, how) => {
-                let degrees = how.weights.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(k, _)| k + 1);
+                let degrees =
+                    how.weights.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(k, _)| k + 1);
                 degrees.map(|degree| p.features(degree, enough)).sum::<usize>().min(enough)
             }
         }
@@ -333,7 +355,9 @@ impl Encoded {
             Self::Planes(p, how) => {
                 let own = |i: usize| {
                     let mut value = 0.0;
-                    p.row(i, (&p.select(i), 1), how.weights.len(), how.shift, |_, counts| value = how.value(counts));
+                    p.row(i, (&p.select(i), 1), how.weights.len(), how.shift, |_, counts| {
+                        value = how.value(counts)
+                    });
                     value
                 };
                 (0..p.len()).map(own).collect()
@@ -350,7 +374,9 @@ impl Encoded {
             (Self::Counts(own), Self::Counts(other)) => own.row(i, other, out),
             (Self::Planes(own, how), Self::Planes(other, _)) => {
                 let all = (other, out.len());
-                own.row(i, all, how.weights.len(), how.shift, |j, counts| out[j] = how.value(counts));
+                own.row(i, all, how.weights.len(), how.shift, |j, counts| {
+                    out[j] = how.value(counts)
+                });
             }
             // One kernel encodes both sides in one way.
             _ => out.fill(f64::NAN),
@@ -381,10 +407,14 @@ mod tests {
     #[test]
     fn shifts_have_a_positive_symbol() {
         for shift in [1, 2, 3, 5, 10, 100, MAX_SHIFT] {
-            let symbol =
-                |t: f64| 1.0 + (1..=shift).map(|s| (f64::from(s) * t).cos() / (f64::from(s) + 1.0)).sum::<f64>();
-            let least =
-                (0..=20_000).map(|i| symbol(std::f64::consts::PI * f64::from(i) / 2e4)).fold(f64::MAX, f64::min);
+            let symbol = |t: f64| {
+                1.0 + (1..=shift)
+                    .map(|s| (f64::from(s) * t).cos() / (f64::from(s) + 1.0))
+                    .sum::<f64>()
+            };
+            let least = (0..=20_000)
+                .map(|i| symbol(std::f64::consts::PI * f64::from(i) / 2e4))
+                .fold(f64::MAX, f64::min);
             assert!(least > 0.25, "shift {shift}: {least}");
         }
     }

@@ -1,8 +1,8 @@
 //! Random Fourier features of Gaussian and Laplace kernels.
 //!
-//! k(x, z) = E cos ωᵀ(x − z), where the entries of ω are normal with deviation 1/width for `rbf`, and Cauchy with scale 1/width for
-//! `laplace` [Rahimi2007]. With D draws of ω, φ(x) = √(1/D) (cos ω_kᵀx, sin ω_kᵀx)_k gives ⟨φ(x), φ(z)⟩ = mean of
-//! cos ω_kᵀ(x − z): unbiased, and 1 at x = z.
+//! k(x, z) = E cos ωᵀ(x − z), where the entries of ω are normal with deviation 1/width for `rbf`,
+//! and Cauchy with scale 1/width for `laplace` [Rahimi2007]. With D draws of ω, φ(x) = √(1/D) (cos
+//! ω_kᵀx, sin ω_kᵀx)_k gives ⟨φ(x), φ(z)⟩ = mean of cos ω_kᵀ(x − z): unbiased, and 1 at x = z.
 
 use rayon::prelude::*;
 
@@ -36,7 +36,8 @@ pub struct Frequencies {
 }
 
 impl Frequencies {
-    /// Those of a column depend on the seed, the law and its number alone, and fewer are the first of more.
+    /// Those of a column depend on the seed, the law and its number alone, and fewer are the first
+    /// of more.
     pub fn draw(law: Law, seed: u64, columns: &[usize], count: usize) -> Self {
         let mut draws = Matrix::zeros(columns.len(), count);
         for (k, &column) in columns.iter().enumerate() {
@@ -54,11 +55,14 @@ impl Frequencies {
 }
 
 impl Function {
-    /// The law of its frequencies and the width they are divided by, where it has random Fourier features.
+    /// The law of its frequencies and the width they are divided by, where it has random Fourier
+    /// features.
     pub fn spectrum(self) -> Option<(Law, f64)> {
         match self {
             Self::Rbf { width } => Some((Law::Normal, width)),
-            Self::Laplace { width } | Self::Gauss { distance: Distance::L1, width } => Some((Law::Cauchy, width)),
+            Self::Laplace { width } | Self::Gauss { distance: Distance::L1, width } => {
+                Some((Law::Cauchy, width))
+            }
             _ => None,
         }
     }
@@ -72,7 +76,8 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// From the rows `at` of the frequencies, one per column of the kernel; `None` where it has none of this law.
+    /// From the rows `at` of the frequencies, one per column of the kernel; `None` where it has
+    /// none of this law.
     pub fn new(function: Function, from: &Frequencies, at: &[usize]) -> Option<Self> {
         let (law, width) = function.spectrum()?;
         let mut frequencies = from.draws.select_rows(at).transposed();
@@ -105,7 +110,10 @@ impl Waves {
     /// φ of every row.
     pub fn map_rows(&self, x: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(x.rows(), self.len());
-        out.data_mut().par_chunks_mut(self.len().max(1)).enumerate().for_each(|(i, out)| self.map(x.row(i), out));
+        out.data_mut()
+            .par_chunks_mut(self.len().max(1))
+            .enumerate()
+            .for_each(|(i, out)| self.map(x.row(i), out));
         out
     }
 }
@@ -129,16 +137,23 @@ mod tests {
             let (seeds, k) = (400, f.block(&x, &x));
             for (i, j) in [(0, 1), (0, 2), (1, 2), (2, 3)] {
                 let value = |seed| {
-                    let phi = Waves::new(f, &Frequencies::draw(law, seed, &[3, 8], 16), &[0, 1]).unwrap().map_rows(&x);
+                    let phi = Waves::new(f, &Frequencies::draw(law, seed, &[3, 8], 16), &[0, 1])
+                        .unwrap()
+                        .map_rows(&x);
                     assert!((dot(phi.row(i), phi.row(i)) - 1.0).abs() < 1e-14);
                     dot(phi.row(i), phi.row(j))
                 };
                 let values: Vec<f64> = (0..seeds).map(value).collect();
                 let mean = values.iter().sum::<f64>() / seeds as f64;
-                let spread = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (seeds - 1) as f64;
+                let spread =
+                    values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (seeds - 1) as f64;
                 let error = (spread / seeds as f64).sqrt();
                 // One seed of 400 sets; 4 deviations.
-                assert!((mean - k[(i, j)]).abs() < 4.0 * error && error < 0.01, "{f:?}: {mean} {}", k[(i, j)]);
+                assert!(
+                    (mean - k[(i, j)]).abs() < 4.0 * error && error < 0.01,
+                    "{f:?}: {mean} {}",
+                    k[(i, j)]
+                );
             }
         }
         assert!(Function::Linear.spectrum().is_none());
@@ -146,7 +161,10 @@ mod tests {
 
     #[test]
     fn fewer_draws_are_the_first_of_more_and_columns_differ() {
-        let (some, more) = (Frequencies::draw(Law::Normal, 5, &[1, 4], 6), Frequencies::draw(Law::Normal, 5, &[4], 9));
+        let (some, more) = (
+            Frequencies::draw(Law::Normal, 5, &[1, 4], 6),
+            Frequencies::draw(Law::Normal, 5, &[4], 9),
+        );
         assert_eq!(some.draws.row(1), &more.draws.row(0)[..6]);
         assert_ne!(some.draws.row(0), some.draws.row(1));
     }

@@ -21,7 +21,8 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors `a` in its own memory, reading only the lower triangle. `what` names the matrix in the error.
+    /// Factors `a` in its own memory, reading only the lower triangle. `what` names the matrix in
+    /// the error.
     pub fn new(mut a: Matrix, what: &str) -> Result<Self> {
         let n = a.rows();
         if a.cols() != n {
@@ -33,8 +34,9 @@ impl Cholesky {
         Ok(Self { lower: a })
     }
 
-    /// Is A + D positive definite, where the diagonal D holds numbers between 0 and `slack`? Works in the memory of `a` and reads only the
-    /// lower triangle. Ends as soon as what is left, with `slack` on its diagonal, is dominated by that diagonal: early where the rank is low.
+    /// Is A + D positive definite, where the diagonal D holds numbers between 0 and `slack`? Works
+    /// in the memory of `a` and reads only the lower triangle. Ends as soon as what is left, with
+    /// `slack` on its diagonal, is dominated by that diagonal: early where the rank is low.
     pub fn proves(a: &mut Matrix, slack: f64) -> bool {
         let n = a.rows();
         for start in (0..n).step_by(TUNING.block_columns) {
@@ -67,10 +69,12 @@ impl Cholesky {
         }
     }
 
-    /// The rows and columns from `first` on of A⁻¹, both triangles: (L₂₂ L₂₂ᵀ)⁻¹ for the trailing block L₂₂ of L.
+    /// The rows and columns from `first` on of A⁻¹, both triangles: (L₂₂ L₂₂ᵀ)⁻¹ for the trailing
+    /// block L₂₂ of L.
     pub fn inverse_tail(&self, first: usize) -> Matrix {
         let (n, width) = (self.lower.rows() - first, self.lower.cols());
-        // Y = L₂₂⁻ᵀ, upper triangular, a block of columns at a time: Y_b = (I_b − Y_{<b} L_{b,<b}ᵀ) L_bb⁻ᵀ.
+        // Y = L₂₂⁻ᵀ, upper triangular, a block of columns at a time: Y_b = (I_b − Y_{<b} L_{b,<b}ᵀ)
+        // L_bb⁻ᵀ.
         let mut y = Matrix::zeros(n, n);
         for start in (0..n).step_by(TUNING.block_columns) {
             let end = (start + TUNING.block_columns).min(n);
@@ -97,7 +101,12 @@ impl Cholesky {
         for start in (0..n).step_by(TUNING.block_columns) {
             let end = (start + TUNING.block_columns).min(n);
             let (a, b) = (&y.data()[start * n + start..], &y.data()[start..]);
-            gemm((end - start, n - start, end), (a, n, 1), (b, 1, n), (&mut out.data_mut()[start * n..], n));
+            gemm(
+                (end - start, n - start, end),
+                (a, n, 1),
+                (b, 1, n),
+                (&mut out.data_mut()[start * n..], n),
+            );
         }
         for i in 0..n {
             for j in i + 1..n {
@@ -118,7 +127,8 @@ impl Cholesky {
     }
 }
 
-/// Is every diagonal entry from `first` on, with `slack` added, above the sum of the others in its row?
+/// Is every diagonal entry from `first` on, with `slack` added, above the sum of the others in its
+/// row?
 fn is_dominated(a: &Matrix, first: usize, slack: f64) -> bool {
     let mut sums = vec![0.0; a.rows() - first];
     // From below: the last row is the longest, and most often the answer.
@@ -161,7 +171,11 @@ fn factor_leaf(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<(
         if pivot.is_nan() || pivot <= 0.0 {
             return Err(Error::numerical(
                 format!("the Cholesky factorisation of {what}"),
-                format!("pivot {} of {} is {pivot:e}, so the matrix is not positive definite", j + 1, a.rows()),
+                format!(
+                    "pivot {} of {} is {pivot:e}, so the matrix is not positive definite",
+                    j + 1,
+                    a.rows()
+                ),
             ));
         }
         let root = pivot.sqrt();
@@ -174,13 +188,14 @@ fn factor_leaf(a: &mut Matrix, start: usize, end: usize, what: &str) -> Result<(
     Ok(())
 }
 
-/// Rows below a diagonal block: A[end..last, start..end] ← A[end..last, start..end] L⁻ᵀ, some rows at a time and turned, so that columns
-/// are contiguous.
+/// Rows below a diagonal block: A[end..last, start..end] ← A[end..last, start..end] L⁻ᵀ, some rows
+/// at a time and turned, so that columns are contiguous.
 fn solve_below(a: &mut Matrix, start: usize, end: usize, last: usize) {
     let (width, depth) = (a.cols(), end - start);
     let (top, below) = a.data_mut()[..last * width].split_at_mut(end * width);
-    let negated: Vec<f64> =
-        (start..end).flat_map(|i| top[i * width + start..i * width + end].iter().map(|x| -x)).collect();
+    let negated: Vec<f64> = (start..end)
+        .flat_map(|i| top[i * width + start..i * width + end].iter().map(|x| -x))
+        .collect();
     below.par_chunks_mut(TUNING.rows_per_task * width).for_each(|rows| {
         let count = rows.len() / width;
         let mut turned = vec![0.0; depth * count];
@@ -211,16 +226,27 @@ fn solve_leaf(negated: &[f64], stride: usize, x: &mut [f64], count: usize) {
     }
 }
 
-/// A[end..last, end..last] ← A[end..last, end..last] − P Pᵀ on the lower triangle, P the columns start..end just solved.
+/// A[end..last, end..last] ← A[end..last, end..last] − P Pᵀ on the lower triangle, P the columns
+/// start..end just solved.
 fn update_below(a: &mut Matrix, start: usize, end: usize, last: usize) {
     let (width, depth) = (a.cols(), end - start);
     let mut panel = Vec::with_capacity((last - end) * depth);
     (end..last).for_each(|i| panel.extend_from_slice(&a.row(i)[start..end]));
     let negated: Vec<f64> = panel.iter().map(|x| -x).collect();
-    let blocks = a.data_mut()[end * width..last * width].par_chunks_mut(TUNING.rows_per_task * width).enumerate();
+    let blocks = a.data_mut()[end * width..last * width]
+        .par_chunks_mut(TUNING.rows_per_task * width)
+        .enumerate();
     blocks.for_each(|(block, out)| {
         let (rows, first) = (out.len() / width, block * TUNING.rows_per_task);
-        gemm_nt(rows, first + rows, depth, &negated[first * depth..], &panel, &mut out[end..], width);
+        gemm_nt(
+            rows,
+            first + rows,
+            depth,
+            &negated[first * depth..],
+            &panel,
+            &mut out[end..],
+            width,
+        );
     });
 }
 
@@ -234,7 +260,8 @@ mod tests {
             let mut a = Matrix::zeros(n, n);
             for i in 0..n {
                 for j in 0..n {
-                    a[(i, j)] = (-((i as f64 - j as f64).powi(2)) / 50.0).exp() + if i == j { 0.1 } else { 0.0 };
+                    a[(i, j)] = (-((i as f64 - j as f64).powi(2)) / 50.0).exp()
+                        + if i == j { 0.1 } else { 0.0 };
                 }
             }
             let truth: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
@@ -247,7 +274,9 @@ mod tests {
                 let mut column = vec![0.0; n];
                 column[j] = 1.0;
                 Cholesky::new(a.clone(), "a test matrix").unwrap().solve(&mut column);
-                assert!((first..n).all(|i| (tail[(i - first, j - first)] - column[i]).abs() < 1e-9));
+                assert!(
+                    (first..n).all(|i| (tail[(i - first, j - first)] - column[i]).abs() < 1e-9)
+                );
             }
             assert!(Cholesky::proves(&mut a.clone(), 0.0));
             a[(n - 1, n - 1)] = -1.0;

@@ -1,9 +1,11 @@
-//! All eigenvalues and eigenvectors of a symmetric matrix: Householder reduction to tridiagonal form, then QL steps with shifts.
+//! All eigenvalues and eigenvectors of a symmetric matrix: Householder reduction to tridiagonal
+//! form, then QL steps with shifts.
 
 use super::{Matrix, axpy, dot};
 use crate::{Error, Result};
 
-/// QL steps that one eigenvalue may take before that is an error; three or so is usual. A limit, not a number to tune.
+/// QL steps that one eigenvalue may take before that is an error; three or so is usual. A limit,
+/// not a number to tune.
 const STEPS: usize = 60;
 
 /// A = Σ_k λ_k v_k v_kᵀ, λ_k the `values` and v_k the rows of `vectors`, in no particular order.
@@ -20,7 +22,11 @@ impl SymmetricEigen {
     pub fn new(mut a: Matrix) -> Result<Self> {
         let n = a.rows();
         if a.cols() != n {
-            return Err(Error::shape("symmetric matrix", "as many rows as columns", format!("{n} × {}", a.cols())));
+            return Err(Error::shape(
+                "symmetric matrix",
+                "as many rows as columns",
+                format!("{n} × {}", a.cols()),
+            ));
         }
         let (values, off, reflectors) = tridiagonal(&mut a);
         let mut out = Self { values, vectors: accumulate(n, &reflectors) };
@@ -41,7 +47,8 @@ impl SymmetricEigen {
         out
     }
 
-    /// QL with implicit Wilkinson shifts on the tridiagonal matrix (values, off), rotations applied to the vectors.
+    /// QL with implicit Wilkinson shifts on the tridiagonal matrix (values, off), rotations applied
+    /// to the vectors.
     fn diagonalise(&mut self, mut off: Vec<f64>) -> Result<()> {
         let d = &mut self.values;
         let n = d.len();
@@ -49,7 +56,8 @@ impl SymmetricEigen {
         for l in 0..n {
             for step in 0.. {
                 // The block from l ends where the coupling is lost in rounding.
-                let small = |m: &usize| off[*m].abs() <= f64::EPSILON * (d[*m].abs() + d[*m + 1].abs());
+                let small =
+                    |m: &usize| off[*m].abs() <= f64::EPSILON * (d[*m].abs() + d[*m + 1].abs());
                 let m = (l..n - 1).find(small).unwrap_or(n - 1);
                 if m == l {
                     break;
@@ -146,7 +154,8 @@ fn tridiagonal(a: &mut Matrix) -> (Vec<f64>, Vec<f64>, Vec<Reflector>) {
 fn accumulate(n: usize, reflectors: &[Reflector]) -> Matrix {
     let mut q = Matrix::zeros(n, n);
     (0..n).for_each(|i| q[(i, i)] = 1.0);
-    // Hᵀ = H_last … H_first, so that each reflection is multiplied from the right: row ← row − β ⟨row, v⟩ v.
+    // Hᵀ = H_last … H_first, so that each reflection is multiplied from the right: row ← row − β
+    // ⟨row, v⟩ v.
     for (k, r) in reflectors.iter().enumerate().rev().filter(|(_, r)| r.beta != 0.0) {
         for i in k + 1..n {
             let row = &mut q.row_mut(i)[k + 1..];
@@ -167,10 +176,12 @@ mod tests {
         let e = SymmetricEigen::new(a.clone()).unwrap();
         let size = a.data().iter().fold(1.0f64, |m, x| m.max(x.abs()));
         let again = e.map(|x| x);
-        let worst = again.data().iter().zip(a.data()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
+        let worst =
+            again.data().iter().zip(a.data()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
         assert!(worst <= 1e-12 * size * n as f64, "{n}: {worst:e}");
         let one = e.map(|_| 1.0);
-        let worst = (0..n * n).fold(0.0f64, |m, k| m.max((one.data()[k] - f64::from(k % (n + 1) == 0)).abs()));
+        let worst = (0..n * n)
+            .fold(0.0f64, |m, k| m.max((one.data()[k] - f64::from(k % (n + 1) == 0)).abs()));
         assert!(worst <= 1e-12 * n as f64, "{n}: not orthonormal by {worst:e}");
     }
 

@@ -1,13 +1,15 @@
 //! exp over a slice: the hot loop of every Gaussian kernel.
 //!
-//! x = n ln 2 + r with |r| ≤ ½ ln 2, exp(x) = 2ⁿ · p(r) with the degree-13 Taylor polynomial: at most one unit in the
-//! last place from the correctly rounded value over the whole range. The same code is compiled for several
-//! instruction sets and chosen once at run time; they may differ in the last bit, so "same answer" means the same machine level.
+//! x = n ln 2 + r with |r| ≤ ½ ln 2, exp(x) = 2ⁿ · p(r) with the degree-13 Taylor polynomial: at
+//! most one unit in the last place from the correctly rounded value over the whole range. The same
+//! code is compiled for several instruction sets and chosen once at run time; they may differ in
+//! the last bit, so "same answer" means the same machine level.
 
 // The tail of the series and the two halves of ln 2 are meant to the last digit.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
-/// The first digits of ln 2, few enough for a product with a whole number to be exact, and the rest.
+/// The first digits of ln 2, few enough for a product with a whole number to be exact, and the
+/// rest.
 const LN2_HI: f64 = 6.931_471_803_691_238_164_90e-01;
 const LN2_LO: f64 = 1.908_214_929_270_587_700_02e-10;
 /// 1.5·2⁵²: adding it rounds to the nearest integer and leaves that integer in the low bits.
@@ -93,13 +95,17 @@ mod tests {
 
     #[test]
     fn within_two_ulp_of_std_everywhere() {
-        let xs: Vec<f64> = (0..200_000).map(|i| -708.0 + 708.5 * f64::from(i) / 200_000.0).collect();
+        let xs: Vec<f64> =
+            (0..200_000).map(|i| -708.0 + 708.5 * f64::from(i) / 200_000.0).collect();
         for variant in [exp_scaled, exp_all::<false>] {
             let mut got = xs.clone();
             variant(1.0, &mut got);
             for (&x, &g) in xs.iter().zip(&got) {
                 let want = x.exp();
-                assert!((g - want).abs() <= 2.0 * f64::EPSILON * want, "exp({x}) = {g}, std says {want}");
+                assert!(
+                    (g - want).abs() <= 2.0 * f64::EPSILON * want,
+                    "exp({x}) = {g}, std says {want}"
+                );
             }
         }
     }

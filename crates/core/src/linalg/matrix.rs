@@ -16,7 +16,8 @@ tuning! { "matrix"
     rows_per_task: usize = 256;
     /// Least number of inner products that one task computes.
     products_per_task: usize = 64;
-    /// Tasks of selfᵀ diag(w) self, at most: each reads all columns up to its own, so that few are better.
+    /// Tasks of selfᵀ diag(w) self, at most: each reads all columns up to its own, so that few are
+    /// better.
     tasks_of_weighted_square: usize = 4;
 }
 
@@ -37,7 +38,11 @@ impl Matrix {
     /// A matrix from row-major numbers, of which there must be as many as entries.
     pub fn new(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self, Error> {
         if data.len() != rows * cols {
-            return Err(Error::shape("matrix", format!("{rows} × {cols} = {} numbers", rows * cols), data.len()));
+            return Err(Error::shape(
+                "matrix",
+                format!("{rows} × {cols} = {} numbers", rows * cols),
+                data.len(),
+            ));
         }
         Ok(Self { rows, cols, data: data.into() })
     }
@@ -83,7 +88,8 @@ impl Matrix {
         &mut self.data
     }
 
-    /// The same matrix, whose clones read the same numbers: they are copied where one of them is written to.
+    /// The same matrix, whose clones read the same numbers: they are copied where one of them is
+    /// written to.
     #[must_use]
     pub fn shared(self) -> Self {
         Self { data: self.data.shared(), ..self }
@@ -102,19 +108,28 @@ impl Matrix {
 
     /// The product self · w.
     pub fn times(&self, w: &[f64]) -> Vec<f64> {
-        (0..self.rows).into_par_iter().with_min_len(TUNING.products_per_task).map(|i| dot(self.row(i), w)).collect()
+        (0..self.rows)
+            .into_par_iter()
+            .with_min_len(TUNING.products_per_task)
+            .map(|i| dot(self.row(i), w))
+            .collect()
     }
 
-    /// The product selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
+    /// The product selfᵀ · v. Runs of rows are summed on their own and in order, whatever the
+    /// number of threads.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
         let part = |(rows, v): (&[f64], &[f64])| {
             let mut out = vec![0.0; self.cols];
-            for (row, &v) in rows.chunks_exact(self.cols.max(1)).zip(v).filter(|(_, v)| **v != 0.0) {
+            for (row, &v) in rows.chunks_exact(self.cols.max(1)).zip(v).filter(|(_, v)| **v != 0.0)
+            {
                 axpy(v, row, &mut out);
             }
             out
         };
-        let runs = self.data.par_chunks(TUNING.rows_per_sum * self.cols.max(1)).zip(v.par_chunks(TUNING.rows_per_sum));
+        let runs = self
+            .data
+            .par_chunks(TUNING.rows_per_sum * self.cols.max(1))
+            .zip(v.par_chunks(TUNING.rows_per_sum));
         let parts: Vec<Vec<f64>> = runs.map(part).collect();
         let mut parts = parts.into_iter();
         let mut out = parts.next().unwrap_or_else(|| vec![0.0; self.cols]);
@@ -132,7 +147,12 @@ impl Matrix {
             .par_chunks_mut(TUNING.rows_per_task * cols.max(1))
             .zip(self.data.par_chunks(TUNING.rows_per_task * width.max(1)));
         rows.for_each(|(out, own)| {
-            gemm((out.len() / cols, depth, cols), (own, width, 1), (&r.data, 1, depth), (out, cols));
+            gemm(
+                (out.len() / cols, depth, cols),
+                (own, width, 1),
+                (&r.data, 1, depth),
+                (out, cols),
+            );
         });
         out
     }
@@ -142,10 +162,20 @@ impl Matrix {
     pub fn outer(&self) -> Self {
         let (n, depth) = (self.rows, self.cols);
         let mut out = Self::zeros(n, n);
-        out.data.par_chunks_mut(TUNING.rows_of_square_per_task * n.max(1)).enumerate().for_each(|(b, out)| {
-            let (first, count) = (b * TUNING.rows_of_square_per_task, out.len() / n);
-            gemm_nt(count, first + count, depth, &self.data[first * depth..], &self.data, out, n);
-        });
+        out.data.par_chunks_mut(TUNING.rows_of_square_per_task * n.max(1)).enumerate().for_each(
+            |(b, out)| {
+                let (first, count) = (b * TUNING.rows_of_square_per_task, out.len() / n);
+                gemm_nt(
+                    count,
+                    first + count,
+                    depth,
+                    &self.data[first * depth..],
+                    &self.data,
+                    out,
+                    n,
+                );
+            },
+        );
         out
     }
 
@@ -164,7 +194,9 @@ impl Matrix {
         out.data.par_chunks_mut(panel * cols.max(1)).enumerate().for_each(|(b, out)| {
             let (first, width) = (b * panel, out.len() / cols);
             let mut left = vec![0.0; TUNING.rows_per_sum.min(self.rows) * width];
-            for (start, w) in w.chunks(TUNING.rows_per_sum).enumerate().map(|(k, w)| (k * TUNING.rows_per_sum, w)) {
+            for (start, w) in
+                w.chunks(TUNING.rows_per_sum).enumerate().map(|(k, w)| (k * TUNING.rows_per_sum, w))
+            {
                 for (k, (left, w)) in left.chunks_exact_mut(width).zip(w).enumerate() {
                     let own = &self.row(start + k)[first..first + width];
                     left.iter_mut().zip(own).for_each(|(l, x)| *l = w * x);
@@ -231,8 +263,10 @@ impl Matrix {
 
 /// The columns of some matrices with the same number of rows, side by side in one matrix.
 pub(crate) fn side_by_side<M: Borrow<Matrix> + Sync>(blocks: &[M]) -> Matrix {
-    let (n, cols) =
-        (blocks.first().map_or(0, |b| b.borrow().rows()), blocks.iter().map(|b| b.borrow().cols()).sum::<usize>());
+    let (n, cols) = (
+        blocks.first().map_or(0, |b| b.borrow().rows()),
+        blocks.iter().map(|b| b.borrow().cols()).sum::<usize>(),
+    );
     let mut out = Matrix::zeros(n, cols);
     out.data_mut().par_chunks_mut(cols.max(1)).enumerate().for_each(|(i, row)| {
         let mut at = 0;

@@ -18,6 +18,7 @@ pub(crate) use matrix::side_by_side;
 pub(crate) use numbers::COPIES;
 pub(crate) use numbers::{in_large_pages, zeros};
 pub(crate) use vector::{
-    Strided, Wide, axpy, axpy_four, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances, sq_distances, wide,
+    Strided, Wide, axpy, axpy_four, dots, gemm, gemm_nt, gemm_single, l1_distance, l1_distances,
+    sq_distances, wide,
 };
 pub use vector::{dot, sq_distance};

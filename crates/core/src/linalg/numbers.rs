@@ -1,4 +1,5 @@
-//! The numbers of a matrix: in memory, its own or shared with other matrices, or in a file that is mapped.
+//! The numbers of a matrix: in memory, its own or shared with other matrices, or in a file that is
+//! mapped.
 
 use std::{
     fs::OpenOptions,
@@ -25,7 +26,8 @@ tuning! { "numbers"
 /// Number of files made so far, for their names.
 static FILES: AtomicUsize = AtomicUsize::new(0);
 
-/// Numbers that are read like a slice. Writing to shared ones, or to those in a file, first makes a copy of one's own.
+/// Numbers that are read like a slice. Writing to shared ones, or to those in a file, first makes a
+/// copy of one's own.
 #[derive(Debug)]
 pub(super) enum Numbers {
     /// Numbers of one matrix; a clone copies them.
@@ -60,26 +62,30 @@ impl Clone for Numbers {
 }
 
 impl Numbers {
-    /// Moves the numbers into a file in the system's folder for such files, which goes with the last matrix that reads it.
+    /// Moves the numbers into a file in the system's folder for such files, which goes with the
+    /// last matrix that reads it.
     pub(super) fn to_file(&self) -> io::Result<Self> {
         if self.is_empty() {
             return Ok(self.clone());
         }
         let number = FILES.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("mercer-{}-{number}.numbers", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("mercer-{}-{number}.numbers", std::process::id()));
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
         // Written, not mapped, so that a full disk is an error and no crash.
         let written = self.chunks(TUNING.numbers_per_write).try_for_each(|chunk| {
             let bytes: Vec<u8> = chunk.iter().flat_map(|x| x.to_ne_bytes()).collect();
             file.write_all(&bytes)
         });
-        // SAFETY: nobody else knows the file, which has no name any more (or, where systems keep it, one of this process alone).
+        // SAFETY: nobody else knows the file, which has no name any more (or, where systems keep
+        // it, one of this process alone).
         let map = written.and_then(|()| unsafe { Mmap::map(&file) });
         let _ = std::fs::remove_file(&path);
         Ok(Self::File(Arc::new(map?)))
     }
 
-    /// The same numbers, which clones will share: nothing is copied before one of them is written to.
+    /// The same numbers, which clones will share: nothing is copied before one of them is written
+    /// to.
     pub(super) fn shared(self) -> Self {
         match self {
             Self::Own(v) => Self::Shared(Arc::new(v)),
@@ -130,8 +136,11 @@ impl Deref for Numbers {
         match self {
             Self::Own(v) => v,
             Self::Shared(v) => v,
-            // SAFETY: the file holds whole numbers written as they lie in memory, every pattern of bits is one, and maps begin on a page.
-            Self::File(map) => unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), map.len() / size_of::<f64>()) },
+            // SAFETY: the file holds whole numbers written as they lie in memory, every pattern of
+            // bits is one, and maps begin on a page.
+            Self::File(map) => unsafe {
+                std::slice::from_raw_parts(map.as_ptr().cast(), map.len() / size_of::<f64>())
+            },
         }
     }
 }
@@ -148,7 +157,8 @@ impl DerefMut for Numbers {
     }
 }
 
-/// Zeros, written by all threads where they are many: pages that are read before they are written cost twice, and stop all threads.
+/// Zeros, written by all threads where they are many: pages that are read before they are written
+/// cost twice, and stop all threads.
 pub fn zeros<T: Copy + Default + Send + Sync>(count: usize) -> Vec<T> {
     let mut out = vec![T::default(); count];
     if count > TUNING.numbers_per_task {
@@ -158,18 +168,27 @@ pub fn zeros<T: Copy + Default + Send + Sync>(count: usize) -> Vec<T> {
     out
 }
 
-/// Pages of 2 MiB for memory that nothing was written to yet, where there is enough: five hundred times fewer faults, and rows far apart
-/// stay within reach. A hint: where the system has none, nothing changes.
+/// Pages of 2 MiB for memory that nothing was written to yet, where there is enough: five hundred
+/// times fewer faults, and rows far apart stay within reach. A hint: where the system has none,
+/// nothing changes.
 pub fn in_large_pages<T>(fresh: &[T]) {
     #[cfg(target_os = "linux")]
     {
         // The size of a large page on x86-64, and on most other systems.
         const LARGE: usize = 1 << 21;
         let range = fresh.as_ptr_range();
-        let (start, end) = (range.start.addr().next_multiple_of(LARGE), range.end.addr() & !(LARGE - 1));
+        let (start, end) =
+            (range.start.addr().next_multiple_of(LARGE), range.end.addr() & !(LARGE - 1));
         if end > start {
-            // SAFETY: whole pages inside memory that `fresh` borrows; their contents stay as they are.
-            unsafe { libc::madvise(range.start.with_addr(start).cast_mut().cast(), end - start, libc::MADV_HUGEPAGE) };
+            // SAFETY: whole pages inside memory that `fresh` borrows; their contents stay as they
+            // are.
+            unsafe {
+                libc::madvise(
+                    range.start.with_addr(start).cast_mut().cast(),
+                    end - start,
+                    libc::MADV_HUGEPAGE,
+                )
+            };
         }
     }
 }

@@ -1,15 +1,18 @@
-//! Vector primitives with a fixed order of summation: sixteen lanes, then the lanes in order. The same code is compiled for wider registers
-//! too and chosen at run time; nothing is fused, so every machine gets the same bits.
+//! Vector primitives with a fixed order of summation: sixteen lanes, then the lanes in order. The
+//! same code is compiled for wider registers too and chosen at run time; nothing is fused, so every
+//! machine gets the same bits.
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
-/// Partial sums of a product. It fixes the order of every sum, and is the length of an array: not to be tuned at run time.
+/// Partial sums of a product. It fixes the order of every sum, and is the length of an array: not
+/// to be tuned at run time.
 const LANES: usize = 16;
-/// Below this length a call into another variant costs more than it saves. The check stands in every inner loop: a constant, for the compiler
-/// to see it.
+/// Below this length a call into another variant costs more than it saves. The check stands in
+/// every inner loop: a constant, for the compiler to see it.
 const SHORT: usize = 32;
 
-/// Work that pays when registers are wide. `run`, and what it calls in its loops, must be inlined for that.
+/// Work that pays when registers are wide. `run`, and what it calls in its loops, must be inlined
+/// for that.
 pub trait Wide {
     /// The result of the work.
     type Out;
@@ -138,7 +141,8 @@ pub fn l1_distance(a: &[f64], b: &[f64]) -> f64 {
     sum(a, b, |x, z| (x - z).abs())
 }
 
-/// `out[i]` = ⟨a, row i⟩, the same bits as from [`dot`], for rows of the length of `a`, which is not 0.
+/// `out[i]` = ⟨a, row i⟩, the same bits as from [`dot`], for rows of the length of `a`, which is
+/// not 0.
 pub fn dots(a: &[f64], rows: &[f64], out: &mut [f64]) {
     wide(Sums(a, rows, out, |x, z| x * z));
 }
@@ -160,7 +164,8 @@ pub fn axpy(w: f64, x: &[f64], y: &mut [f64]) {
     if work.2.len() < SHORT { work.run() } else { wide(work) }
 }
 
-/// Adds to y the sum w_1 x_1 + … + w_4 x_4, the same bits as from [`axpy`] with one after the other, for x as long as y.
+/// Adds to y the sum w_1 x_1 + … + w_4 x_4, the same bits as from [`axpy`] with one after the
+/// other, for x as long as y.
 #[inline]
 pub fn axpy_four(w: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
     wide(AddFour(w, x, y));
@@ -174,28 +179,61 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    assert!(a.len() >= m * k && b.len() >= n * k && c_stride >= n && c.len() >= (m - 1) * c_stride + n);
+    assert!(
+        a.len() >= m * k && b.len() >= n * k && c_stride >= n && c.len() >= (m - 1) * c_stride + n
+    );
     let (k_, s_) = (k.cast_signed(), c_stride.cast_signed());
     // SAFETY: the assertion above bounds every access: rows of a, b and c lie inside their slices.
-    unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), k_, 1, b.as_ptr(), 1, k_, 1.0, c.as_mut_ptr(), s_, 1) }
+    unsafe {
+        matrixmultiply::dgemm(
+            m,
+            k,
+            n,
+            1.0,
+            a.as_ptr(),
+            k_,
+            1,
+            b.as_ptr(),
+            1,
+            k_,
+            1.0,
+            c.as_mut_ptr(),
+            s_,
+            1,
+        )
+    }
 }
 
 /// A matrix with its row and its column stride.
 pub type Strided<'a, T> = (&'a [T], usize, usize);
 
 /// Does every access of a product lie inside its slices?
-fn fits<T>((m, k, n): (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&[T], usize)) -> bool {
-    let last = |rows: usize, cols: usize, row: usize, col: usize| (rows - 1) * row + (cols - 1) * col;
-    let inside = a.0.len() > last(m, k, a.1, a.2) && b.0.len() > last(k, n, b.1, b.2) && c.0.len() > last(m, n, c.1, 1);
+fn fits<T>(
+    (m, k, n): (usize, usize, usize),
+    a: Strided<'_, T>,
+    b: Strided<'_, T>,
+    c: (&[T], usize),
+) -> bool {
+    let last =
+        |rows: usize, cols: usize, row: usize, col: usize| (rows - 1) * row + (cols - 1) * col;
+    let inside = a.0.len() > last(m, k, a.1, a.2)
+        && b.0.len() > last(k, n, b.1, b.2)
+        && c.0.len() > last(m, n, c.1, 1);
     // Rows of the result must not overlap.
     inside && c.1 >= n
 }
 
-/// c ← c + a b for (m, k, n) and a, b with (row stride, column stride), c row-major with a row stride.
+/// c ← c + a b for (m, k, n) and a, b with (row stride, column stride), c row-major with a row
+/// stride.
 ///
 /// # Panics
 /// If a slice is too short for its shape.
-pub fn gemm((m, k, n): (usize, usize, usize), a: Strided<'_, f64>, b: Strided<'_, f64>, c: (&mut [f64], usize)) {
+pub fn gemm(
+    (m, k, n): (usize, usize, usize),
+    a: Strided<'_, f64>,
+    b: Strided<'_, f64>,
+    c: (&mut [f64], usize),
+) {
     if m == 0 || n == 0 || k == 0 {
         return;
     }
@@ -203,7 +241,22 @@ pub fn gemm((m, k, n): (usize, usize, usize), a: Strided<'_, f64>, b: Strided<'_
     let [ar, ac, br, bc, cr] = [a.1, a.2, b.1, b.2, c.1].map(usize::cast_signed);
     // SAFETY: the assertion above bounds every access.
     unsafe {
-        matrixmultiply::dgemm(m, k, n, 1.0, a.0.as_ptr(), ar, ac, b.0.as_ptr(), br, bc, 1.0, c.0.as_mut_ptr(), cr, 1);
+        matrixmultiply::dgemm(
+            m,
+            k,
+            n,
+            1.0,
+            a.0.as_ptr(),
+            ar,
+            ac,
+            b.0.as_ptr(),
+            br,
+            bc,
+            1.0,
+            c.0.as_mut_ptr(),
+            cr,
+            1,
+        );
     }
 }
 
@@ -211,7 +264,12 @@ pub fn gemm((m, k, n): (usize, usize, usize), a: Strided<'_, f64>, b: Strided<'_
 ///
 /// # Panics
 /// If a slice is too short for its shape.
-pub fn gemm_single((m, k, n): (usize, usize, usize), a: Strided<'_, f32>, b: Strided<'_, f32>, c: (&mut [f32], usize)) {
+pub fn gemm_single(
+    (m, k, n): (usize, usize, usize),
+    a: Strided<'_, f32>,
+    b: Strided<'_, f32>,
+    c: (&mut [f32], usize),
+) {
     if m == 0 || n == 0 || k == 0 {
         return;
     }
@@ -219,7 +277,22 @@ pub fn gemm_single((m, k, n): (usize, usize, usize), a: Strided<'_, f32>, b: Str
     let [ar, ac, br, bc, cr] = [a.1, a.2, b.1, b.2, c.1].map(usize::cast_signed);
     // SAFETY: the assertion above bounds every access.
     unsafe {
-        matrixmultiply::sgemm(m, k, n, 1.0, a.0.as_ptr(), ar, ac, b.0.as_ptr(), br, bc, 1.0, c.0.as_mut_ptr(), cr, 1);
+        matrixmultiply::sgemm(
+            m,
+            k,
+            n,
+            1.0,
+            a.0.as_ptr(),
+            ar,
+            ac,
+            b.0.as_ptr(),
+            br,
+            bc,
+            1.0,
+            c.0.as_mut_ptr(),
+            cr,
+            1,
+        );
     }
 }
 
@@ -237,7 +310,9 @@ mod tests {
         assert!((l1_distance(&a, &b) - naive(|x, z| (x - z).abs())).abs() < 1e-11);
         let (mut four, mut one) = (b.clone(), b.clone());
         axpy_four([0.1, 0.2, 0.3, 0.4], [&a, &b, &a, &b], &mut four);
-        [(0.1, &a), (0.2, &b), (0.3, &a), (0.4, &b)].iter().for_each(|(w, x)| axpy(*w, x, &mut one));
+        [(0.1, &a), (0.2, &b), (0.3, &a), (0.4, &b)]
+            .iter()
+            .for_each(|(w, x)| axpy(*w, x, &mut one));
         assert_eq!(four, one);
         // Both variants give the same bits.
         assert_eq!(wide(ProductSum(&a, &b, |x, z| x * z)), lanes(&a, &b, |x, z| x * z));
@@ -246,7 +321,8 @@ mod tests {
             dots(&a[..d], &b[..2 * d], &mut out[0]);
             sq_distances(&a[..d], &b[..2 * d], &mut out[1]);
             l1_distances(&a[..d], &b[..2 * d], &mut out[2]);
-            let rows = |f: fn(&[f64], &[f64]) -> f64| [f(&a[..d], &b[..d]), f(&a[..d], &b[d..2 * d])];
+            let rows =
+                |f: fn(&[f64], &[f64]) -> f64| [f(&a[..d], &b[..d]), f(&a[..d], &b[d..2 * d])];
             assert_eq!(out, [rows(dot), rows(sq_distance), rows(l1_distance)]);
         }
     }

@@ -5,13 +5,16 @@ use crate::{
     linalg::{axpy, dot},
 };
 
-/// A centred kernel whose squared norm is below this share of the kernel's own is constant: the rest is rounding.
+/// A centred kernel whose squared norm is below this share of the kernel's own is constant: the
+/// rest is rounding.
 const ROUNDED_SQUARE: f64 = 1e-24;
-/// Alignments that add up to less than this share of the targets' squares vanish: the rest is rounding.
+/// Alignments that add up to less than this share of the targets' squares vanish: the rest is
+/// rounding.
 const ROUNDED_ALIGNMENT: f64 = 1e-12;
 
-/// Centred alignments yᵀHKHy / (‖HKH‖_F n) of all terms, brought to sum 1: the weights of multi-kernel k-means in ℓp-GLMKL. HKH is positive
-/// semidefinite, so none is negative; equal weights where all vanish (a constant y). Uncentred targets give the same numbers.
+/// Centred alignments yᵀHKHy / (‖HKH‖_F n) of all terms, brought to sum 1: the weights of
+/// multi-kernel k-means in ℓp-GLMKL. HKH is positive semidefinite, so none is negative; equal
+/// weights where all vanish (a constant y). Uncentred targets give the same numbers.
 pub fn centred_alignments(grams: &dyn GramSource, y: &[f64]) -> Vec<f64> {
     let (n, terms) = (grams.n_samples(), grams.n_terms());
     let mean = y.iter().sum::<f64>() / n as f64;
@@ -42,7 +45,8 @@ pub fn centred_alignments(grams: &dyn GramSource, y: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Alignment y_gᵀK_g y_g / (‖K_g‖_F ‖y_g‖²) of term `t` on the rows `rows`, without centring; 0 where the block or the targets vanish.
+/// Alignment y_gᵀK_g y_g / (‖K_g‖_F ‖y_g‖²) of term `t` on the rows `rows`, without centring; 0
+/// where the block or the targets vanish.
 pub fn block_alignment(grams: &dyn GramSource, t: usize, rows: &[usize], y: &[f64]) -> f64 {
     let n = grams.n_samples();
     let (mut full, mut row) = (vec![0.0; n], vec![0.0; rows.len()]);

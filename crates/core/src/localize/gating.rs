@@ -9,8 +9,8 @@ use crate::{Error, Result, Told, linalg::Matrix};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Placement {
-    /// Functions are squared distances to the centres of regions, up to a number common to all: memberships ∝ exp(−τ d²), or the
-    /// nearest region alone where there is no τ.
+    /// Functions are squared distances to the centres of regions, up to a number common to all:
+    /// memberships ∝ exp(−τ d²), or the nearest region alone where there is no τ.
     Clusters {
         /// The sharpness τ; `None` where memberships are hard.
         tau: Option<f64>,
@@ -37,7 +37,8 @@ pub struct Gating {
     pub placement: Placement,
     /// Number of regions (of kernels, where every kernel has its own gate).
     pub regions: usize,
-    /// Gate of each kernel in each region, where parts are kernels; `None` where parts are regions (or gates are the memberships).
+    /// Gate of each kernel in each region, where parts are kernels; `None` where parts are regions
+    /// (or gates are the memberships).
     pub weights: Option<Vec<Vec<f64>>>,
 }
 
@@ -60,19 +61,28 @@ impl Gating {
         self.weights.is_some() || matches!(self.placement, Placement::Softmax | Placement::Sigmoid)
     }
 
-    /// Memberships of rows, `rows × regions`, from the values of its functions (`rows × functions`), the column's values, or what was given.
-    pub fn memberships(&self, values: &Matrix, column: Option<&[f64]>, given: Option<&Matrix>) -> Result<Matrix> {
+    /// Memberships of rows, `rows × regions`, from the values of its functions
+    /// (`rows × functions`), the column's values, or what was given.
+    pub fn memberships(
+        &self,
+        values: &Matrix,
+        column: Option<&[f64]>,
+        given: Option<&Matrix>,
+    ) -> Result<Matrix> {
         let mut out = Matrix::zeros(values.rows(), self.regions);
         for i in 0..out.rows() {
             let row = out.row_mut(i);
             match &self.placement {
                 Placement::Clusters { tau } => place(values.row(i), *tau, row),
                 Placement::Softmax => softmax(values.row(i), row),
-                Placement::Sigmoid => row.iter_mut().zip(values.row(i)).for_each(|(o, z)| *o = sigmoid(*z)),
+                Placement::Sigmoid => {
+                    row.iter_mut().zip(values.row(i)).for_each(|(o, z)| *o = sigmoid(*z))
+                }
                 Placement::Column { column: name, values: known } => {
                     let value = column.and_then(|c| c.get(i)).copied().unwrap_or(f64::NAN);
                     let Some(j) = known.iter().position(|v| *v == value) else {
-                        let listed = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                        let listed =
+                            known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                         return Err(Error::data(
                             format!("column `{name}`"),
                             Told::row(i, format!("has {value}, which names no region")),

@@ -1,7 +1,9 @@
 //! k-means in a kernel's feature space.
 //!
-//! Minimises  Σ_i d²(x_i, S_{g(i)}),   d²(x, S) = k(x, x) − 2/|S| Σ_{i∈S} k(x, x_i) + 1/|S|² Σ_{i,j∈S} k(x_i, x_j).
-//! In: K, the number of clusters, starts, a seed.   Out: labels of the best start, numbered by first appearance.
+//! Minimises  Σ_i d²(x_i, S_{g(i)}),
+//!   d²(x, S) = k(x, x) − 2/|S| Σ_{i∈S} k(x, x_i) + 1/|S|² Σ_{i,j∈S} k(x_i, x_j).
+//! In: K, the number of clusters, starts, a seed.
+//!   Out: labels of the best start, numbered by first appearance.
 
 use rayon::prelude::*;
 
@@ -14,7 +16,8 @@ use crate::{
 
 /// Passes over the data at most: labels settle long before, so it only bounds the time.
 const MOST_PASSES: usize = 200;
-/// An error is lower only if it is by more than this share of the trace: less is rounding, and the earlier start wins.
+/// An error is lower only if it is by more than this share of the trace: less is rounding, and the
+/// earlier start wins.
 const ROUNDED_ERROR: f64 = 1e-12;
 
 /// A partition of the training rows, with what placing a row needs besides kernel values.
@@ -33,12 +36,20 @@ impl Clusters {
     pub fn new(k: &Gram, labels: Vec<usize>) -> Result<Self> {
         let regions = labels.iter().max().map_or(0, |l| l + 1);
         if labels.len() != k.n() || regions == 0 {
-            return Err(Error::shape("regions", format!("{} labels, one per row", k.n()), labels.len()));
+            return Err(Error::shape(
+                "regions",
+                format!("{} labels, one per row", k.n()),
+                labels.len(),
+            ));
         }
         let mut sizes = vec![0usize; regions];
         labels.iter().for_each(|&l| sizes[l] += 1);
         if let Some(empty) = sizes.iter().position(|s| *s == 0) {
-            return Err(Error::data("regions", format!("region {} has no row", empty + 1), "number them without gaps"));
+            return Err(Error::data(
+                "regions",
+                format!("region {} has no row", empty + 1),
+                "number them without gaps",
+            ));
         }
         let sums = cluster_sums(k, &labels, regions);
         Ok(Self::with_sums(labels, sizes, &sums))
@@ -96,7 +107,8 @@ fn cluster_sums(k: &Gram, labels: &[usize], clusters: usize) -> Matrix {
 pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Result<Clusters> {
     let n = k.n();
     if clusters == 0 || clusters > n {
-        let expected = format!("between 1 and the number of training rows; there are n_samples = {n}");
+        let expected =
+            format!("between 1 and the number of training rows; there are n_samples = {n}");
         return Err(Error::param("n_clusters", expected, clusters));
     }
     let diagonal: Vec<f64> = (0..n).map(|i| k.row(i)[i]).collect();
@@ -104,7 +116,8 @@ pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Res
     let mut rng = Rng::new(seed);
     let mut best: Option<(f64, Vec<usize>)> = None;
     for _ in 0..if clusters == 1 { 1 } else { starts.max(1) } {
-        let (error, labels) = lloyd(k, &diagonal, plus_plus(k, &diagonal, clusters, &mut rng), clusters);
+        let (error, labels) =
+            lloyd(k, &diagonal, plus_plus(k, &diagonal, clusters, &mut rng), clusters);
         if best.as_ref().is_none_or(|(lowest, _)| error < lowest - ROUNDED_ERROR * scale) {
             best = Some((error, labels));
         }
@@ -113,13 +126,15 @@ pub fn kernel_kmeans(k: &Gram, clusters: usize, starts: usize, seed: u64) -> Res
     Clusters::new(k, in_order_of_appearance(&labels, clusters))
 }
 
-/// A start of k-means as it is: every row with the nearest of `clusters` ≤ n rows, drawn by k-means++ and numbered as drawn.
+/// A start of k-means as it is: every row with the nearest of `clusters` ≤ n rows, drawn by
+/// k-means++ and numbered as drawn.
 pub(crate) fn drawn_clusters(k: &Gram, clusters: usize, rng: &mut Rng) -> Vec<usize> {
     let diagonal: Vec<f64> = (0..k.n()).map(|i| k.row(i)[i]).collect();
     plus_plus(k, &diagonal, clusters, rng)
 }
 
-/// k-means++: centres are rows, each new one drawn with probability proportional to its squared distance from the nearest so far.
+/// k-means++: centres are rows, each new one drawn with probability proportional to its squared
+/// distance from the nearest so far.
 fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<usize> {
     let n = k.n();
     let distance = |i: usize, c: usize| (diagonal[i] + diagonal[c] - 2.0 * k.row(c)[i]).max(0.0);
@@ -132,7 +147,8 @@ fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<
             left -= d;
             left < 0.0
         });
-        // All rows coincide with a centre, or rounding ran past the end: any row that is no centre yet will do.
+        // All rows coincide with a centre, or rounding ran past the end: any row that is no centre
+        // yet will do.
         let fresh = drawn.filter(|c| !centres.contains(c));
         let centre = fresh.or_else(|| (0..n).find(|i| !centres.contains(i))).unwrap_or(0);
         for (i, closest) in nearest.iter_mut().enumerate() {
@@ -147,8 +163,8 @@ fn plus_plus(k: &Gram, diagonal: &[f64], clusters: usize, rng: &mut Rng) -> Vec<
     nearest.into_iter().map(|(_, label)| label).collect()
 }
 
-/// Reassigns until labels repeat or the error no longer falls. A positive semidefinite K never lets it rise. Sums over clusters follow
-/// the rows that move.
+/// Reassigns until labels repeat or the error no longer falls. A positive semidefinite K never lets
+/// it rise. Sums over clusters follow the rows that move.
 fn lloyd(k: &Gram, diagonal: &[f64], mut labels: Vec<usize>, clusters: usize) -> (f64, Vec<usize>) {
     let mut last = f64::INFINITY;
     let mut sums = cluster_sums(k, &labels, clusters);
@@ -156,13 +172,16 @@ fn lloyd(k: &Gram, diagonal: &[f64], mut labels: Vec<usize>, clusters: usize) ->
         let mut sizes = vec![0usize; clusters];
         labels.iter().for_each(|&l| sizes[l] += 1);
         let distances = Clusters::with_sums(labels.clone(), sizes, &sums).distances_from(&sums);
-        let error: f64 = labels.iter().enumerate().map(|(i, &l)| diagonal[i] + distances[(i, l)]).sum();
+        let error: f64 =
+            labels.iter().enumerate().map(|(i, &l)| diagonal[i] + distances[(i, l)]).sum();
         let mut next: Vec<usize> = (0..labels.len()).map(|i| nearest(distances.row(i))).collect();
         repair(&mut next, diagonal, &distances, clusters);
         if next == labels || error >= last {
             return (error, labels);
         }
-        for (i, (&from, &to)) in labels.iter().zip(&next).enumerate().filter(|(_, (from, to))| from != to) {
+        for (i, (&from, &to)) in
+            labels.iter().zip(&next).enumerate().filter(|(_, (from, to))| from != to)
+        {
             axpy(-1.0, k.row(i), sums.row_mut(from));
             axpy(1.0, k.row(i), sums.row_mut(to));
         }

@@ -1,7 +1,8 @@
 //! Soft memberships from squared distances, and how even they are.
 //!
-//! c_j(x) = exp(−τ (d²_j − min d²)) / Σ_l exp(−τ (d²_l − min d²)); the average evenness AE(τ) of [Lei2016] is the mean numerator. AE(0) = 1,
-//! AE never rises with τ, and as τ → ∞ it tends to the mean share of clusters that are nearest: 1/l without ties.
+//! c_j(x) = exp(−τ (d²_j − min d²)) / Σ_l exp(−τ (d²_l − min d²)); the average evenness AE(τ) of
+//! [Lei2016] is the mean numerator. AE(0) = 1, AE never rises with τ, and as τ → ∞ it tends to the
+//! mean share of clusters that are nearest: 1/l without ties.
 
 use super::kmeans::nearest;
 use crate::{Error, Result, linalg::Matrix};
@@ -11,7 +12,8 @@ const LARGEST_TAU: f64 = 1e300;
 /// Halvings that find τ: more than double precision can tell apart.
 const HALVINGS: usize = 200;
 
-/// Memberships of every row of `distances` (squared, up to a constant per row); `None` is τ = ∞: the nearest cluster alone, ties to the first.
+/// Memberships of every row of `distances` (squared, up to a constant per row); `None` is τ = ∞:
+/// the nearest cluster alone, ties to the first.
 pub fn memberships(distances: &Matrix, tau: Option<f64>) -> Matrix {
     let mut out = Matrix::zeros(distances.rows(), distances.cols());
     for i in 0..distances.rows() {
@@ -71,7 +73,11 @@ pub fn sharpness(distances: &Matrix, target: Option<f64>) -> Result<f64> {
     while evenness(distances, right) > target {
         right *= 2.0;
         if right > LARGEST_TAU {
-            return Err(Error::param("evenness", format!("further above {low:.4}, the limit"), target));
+            return Err(Error::param(
+                "evenness",
+                format!("further above {low:.4}, the limit"),
+                target,
+            ));
         }
     }
     for _ in 0..HALVINGS {

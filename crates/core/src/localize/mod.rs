@@ -1,4 +1,5 @@
-//! Where a sample lies: regions found by kernel k-means or given, soft memberships, gates, and kernel terms scaled by them.
+//! Where a sample lies: regions found by kernel k-means or given, soft memberships, gates, and
+//! kernel terms scaled by them.
 //!
 //! Both families of localized methods are sums of kernels scaled by rows and columns,
 //!
@@ -7,8 +8,9 @@
 //! gated       Σ_m diag(η_m) K_m diag(η_m)               η_m(x): weight of kernel m at x
 //! ```
 //!
-//! and [`LocalizedGramSet`] is either as a [`GramSource`](crate::gram::GramSource), so that every method for global weights serves the
-//! first. Everything here that places a sample needs kernel values against the training rows and nothing else.
+//! and [`LocalizedGramSet`] is either as a [`GramSource`](crate::gram::GramSource), so that every
+//! method for global weights serves the first. Everything here that places a sample needs kernel
+//! values against the training rows and nothing else.
 
 mod alignment;
 mod gating;

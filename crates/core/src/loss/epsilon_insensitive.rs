@@ -42,7 +42,8 @@ impl Loss for EpsilonInsensitive {
     }
 
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
-        let kinks = (0..y.len()).flat_map(|i| [-self.epsilon, self.epsilon].map(|e| (y[i] - f[i] + e, cost[i])));
+        let kinks = (0..y.len())
+            .flat_map(|i| [-self.epsilon, self.epsilon].map(|e| (y[i] - f[i] + e, cost[i])));
         middle_minimiser(kinks.collect(), -cost.iter().sum::<f64>())
     }
 }

@@ -1,4 +1,5 @@
-//! ½ r² for |r| ≤ δ, δ |r| − ½ δ² beyond, r = f − y: the squared loss with outliers at a price that grows no faster than they do [Huber1964].
+//! ½ r² for |r| ≤ δ, δ |r| − ½ δ² beyond, r = f − y: the squared loss with outliers at a price that
+//! grows no faster than they do [Huber1964].
 
 use super::{DOMAIN_SLACK, Loss, SmoothLoss, smooth::stationary_bias};
 use crate::{Error, Result};
@@ -30,7 +31,11 @@ impl Loss for Huber {
     }
 
     fn conjugate(&self, y: f64, u: f64) -> f64 {
-        if u.abs() <= self.delta * (1.0 + DOMAIN_SLACK) { u * y + 0.5 * u * u } else { f64::INFINITY }
+        if u.abs() <= self.delta * (1.0 + DOMAIN_SLACK) {
+            u * y + 0.5 * u * u
+        } else {
+            f64::INFINITY
+        }
     }
 
     fn dual_interval(&self, _: f64) -> (f64, f64) {
@@ -43,7 +48,8 @@ impl Loss for Huber {
 
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
         let b = stationary_bias(self, y, f, cost);
-        // While every error is in the linear part the slope stays 0: until the first comes to its end, as b falls or as it rises.
+        // While every error is in the linear part the slope stays 0: until the first comes to its
+        // end, as b falls or as it rises.
         let (mut falls, mut rises) = (f64::INFINITY, f64::INFINITY);
         for (y, f) in y.iter().zip(f) {
             let (error, beyond) = (f + b - y, (f + b - y).abs() - self.delta);

@@ -66,11 +66,18 @@ mod tests {
         let l = Logistic;
         assert_eq!((l.value(1.0, -1e4), l.value(1.0, 1e4)), (1e4, 0.0));
         assert!((l.value(1.0, 40.0) / (-40.0f64).exp() - 1.0).abs() < 1e-15);
-        assert_eq!((l.slope(1.0, -1e4), l.slope(-1.0, 1e4), l.curvature(1.0, 1e4)), (-1.0, 1.0, 0.0));
+        assert_eq!(
+            (l.slope(1.0, -1e4), l.slope(-1.0, 1e4), l.curvature(1.0, 1e4)),
+            (-1.0, 1.0, 0.0)
+        );
         // ℓ(f) + ℓ*(ℓ'(f)) = f ℓ'(f), in the tails too.
         for m in [-30.0, -3.0, 0.0, 3.0, 30.0, 300.0] {
             let u = l.slope(1.0, m);
-            assert!((l.value(1.0, m) + l.conjugate(1.0, u) - m * u).abs() <= 1e-13 * l.value(1.0, m).max(1e-2), "{m}");
+            assert!(
+                (l.value(1.0, m) + l.conjugate(1.0, u) - m * u).abs()
+                    <= 1e-13 * l.value(1.0, m).max(1e-2),
+                "{m}"
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
-//! How errors are paid: pointwise losses with their conjugates. Callers sum over samples; nobody averages.
+//! How errors are paid: pointwise losses with their conjugates. Callers sum over samples; nobody
+//! averages.
 //!
-//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and cost c_i per sample, the dual of
-//! Σ c_i ℓ(y_i, f_i) + ½ aᵀKa is A(a) − ½ aᵀKa with A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i), subject to Σ a_i = 0 (because of b) and
-//! a_i in c_i · `dual_interval`.
+//! With signed multipliers a (f(x) = Σ a_i k(x_i, x) + b) and cost c_i per sample, the dual of Σ
+//! c_i ℓ(y_i, f_i) + ½ aᵀKa is A(a) − ½ aᵀKa with A(a) = −Σ c_i ℓ*(y_i, −a_i/c_i), subject to Σ a_i
+//! = 0 (because of b) and a_i in c_i · `dual_interval`.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +48,14 @@ pub enum LossName {
 
 impl LossName {
     /// Every loss, in the order in which messages list them.
-    pub const ALL: [Self; 6] =
-        [Self::Hinge, Self::SquaredHinge, Self::Logistic, Self::EpsilonInsensitive, Self::Squared, Self::Huber];
+    pub const ALL: [Self; 6] = [
+        Self::Hinge,
+        Self::SquaredHinge,
+        Self::Logistic,
+        Self::EpsilonInsensitive,
+        Self::Squared,
+        Self::Huber,
+    ];
 
     /// What users type, in the order of [`LossName::ALL`].
     pub const NAMES: [&'static str; Self::ALL.len()] = {
@@ -83,8 +90,8 @@ impl LossName {
         matches!(self, Self::EpsilonInsensitive | Self::Squared | Self::Huber)
     }
 
-    /// The request's `epsilon` where it is left out, in the units of a target with this standard deviation; `None` for a loss that does not
-    /// read it.
+    /// The request's `epsilon` where it is left out, in the units of a target with this standard
+    /// deviation; `None` for a loss that does not read it.
     pub fn default_epsilon(self, deviation: f64) -> Option<f64> {
         match self {
             Self::EpsilonInsensitive => Some(0.1 * deviation),
@@ -94,12 +101,13 @@ impl LossName {
         }
     }
 
-    /// What `epsilon` is for this loss and its default, as the program's help says it; `None` for a loss that does not read it.
+    /// What `epsilon` is for this loss and its default, as the program's help says it; `None` for a
+    /// loss that does not read it.
     pub fn epsilon_help(self) -> Option<&'static str> {
         match self {
-            Self::EpsilonInsensitive => {
-                Some("Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]")
-            }
+            Self::EpsilonInsensitive => Some(
+                "Half-width of the tube of `epsilon_insensitive` [default: 0.1 times the deviation of the target]",
+            ),
             Self::Huber => Some(
                 "error at which `huber` turns from quadratic to linear [default: 0.5 times the deviation of the target]",
             ),
@@ -122,7 +130,8 @@ pub trait Loss: Sync {
     /// Where a_i / c_i may lie.
     fn dual_interval(&self, y: f64) -> (f64, f64);
 
-    /// κ ≥ 0 such that ℓ*(y, u) − ½ κ u² is convex in u: the inverse of the largest curvature of ℓ, 0 where ℓ has kinks.
+    /// κ ≥ 0 such that ℓ*(y, u) − ½ κ u² is convex in u: the inverse of the largest curvature of ℓ,
+    /// 0 where ℓ has kinks.
     fn conjugate_modulus(&self) -> f64 {
         0.0
     }

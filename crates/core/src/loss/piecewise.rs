@@ -1,6 +1,7 @@
 //! Exact minimisation of a convex piecewise linear function of one variable.
 
-/// The middle of the minimisers of a function with slope `slope` at −∞ that rises by `jump` at each `(place, jump)`.
+/// The middle of the minimisers of a function with slope `slope` at −∞ that rises by `jump` at each
+/// `(place, jump)`.
 ///
 /// The slope must start negative and end positive, so a minimiser exists.
 pub fn middle_minimiser(mut kinks: Vec<(f64, f64)>, mut slope: f64) -> f64 {

@@ -24,10 +24,12 @@ pub(super) fn stationary_bias(loss: &impl SmoothLoss, y: &[f64], f: &[f64], cost
     })
 }
 
-/// A root of a non-decreasing function, given as (value, derivative); the finite end of the search if there is none.
+/// A root of a non-decreasing function, given as (value, derivative); the finite end of the search
+/// if there is none.
 ///
-/// Newton's method while its steps at least halve and stay between the signs seen so far; otherwise the middle of that bracket, or, while
-/// one side is open, a step twice as long. Ends when x no longer changes, so the answer does not depend on a tolerance.
+/// Newton's method while its steps at least halve and stay between the signs seen so far; otherwise
+/// the middle of that bracket, or, while one side is open, a step twice as long. Ends when x no
+/// longer changes, so the answer does not depend on a tolerance.
 pub(crate) fn increasing_root(start: f64, at: impl Fn(f64) -> (f64, f64)) -> f64 {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let (mut x, mut last) = (start, 1.0f64);
@@ -70,7 +72,10 @@ mod tests {
         ] {
             for start in [0.0, -100.0, 55.5] {
                 let got = increasing_root(start, f);
-                assert!((got - root).abs() <= 1e-12 * root.abs().max(1.0), "{got} instead of {root}");
+                assert!(
+                    (got - root).abs() <= 1e-12 * root.abs().max(1.0),
+                    "{got} instead of {root}"
+                );
             }
         }
     }

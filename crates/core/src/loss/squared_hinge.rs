@@ -28,7 +28,8 @@ impl Loss for SquaredHinge {
     }
 
     fn best_bias(&self, y: &[f64], f: &[f64], cost: &[f64]) -> f64 {
-        // Positives cost nothing from `left` on, negatives up to `right`: between the two, where there is room, all b are best.
+        // Positives cost nothing from `left` on, negatives up to `right`: between the two, where
+        // there is room, all b are best.
         let (mut left, mut right) = (f64::NEG_INFINITY, f64::INFINITY);
         for (y, f) in y.iter().zip(f) {
             if *y > 0.0 { left = left.max(y - f) } else { right = right.min(y - f) }

@@ -1,14 +1,18 @@
-//! Interior-point method for piecewise linear losses on a factor: K = F Fᵀ with far fewer columns than rows.
+//! Interior-point method for piecewise linear losses on a factor: K = F Fᵀ with far fewer columns
+//! than rows.
 //!
-//! Solves the problem of [`super::smo`] in variables x_k in [0, u_k] with a_i = Σ σ_k x_k: one per sample where the multiplier has a sign,
-//! two where it may have both,
+//! Solves the problem of [`super::smo`] in variables x_k in [0, u_k] with a_i = Σ σ_k x_k: one per
+//! sample where the multiplier has a sign, two where it may have both,
 //!   min over x :  ½ aᵀKa + Σ_k q_k x_k,   Σ_i a_i = 0 if there is a bias.
-//! With slacks z, v of the bounds: σ(f + b) + q − z + v = 0, x z = μ, (u − x) v = μ. A Newton step on these is the system
+//! With slacks z, v of the bounds: σ(f + b) + q − z + v = 0, x z = μ, (u − x) v = μ. A Newton step
+//! on these is the system
 //!   (K + diag(1/e)) δa + β 1 = r,   e_i = Σ_k 1 / (z_k/x_k + v_k/(u_k − x_k)),
-//! of [`System`], which costs n·columns² and no n × n matrix. Predictor and corrector share one factorisation.
-//! Steps are computed with a truncated factor, which leaves out a small share of the trace, and bounds with the kernel itself; where steps no
-//! longer help, the factor is truncated less.
-//! In: K in its bases, the task.   Out: a feasible a with both bounds, whatever the accuracy reached.
+//! of [`System`], which costs n·columns² and no n × n matrix. Predictor and corrector share one
+//! factorisation. Steps are computed with a truncated factor, which leaves out a small share of the
+//! trace, and bounds with the kernel itself; where steps no longer help, the factor is truncated
+//! less.
+//! In: K in its bases, the task.
+//!   Out: a feasible a with both bounds, whatever the accuracy reached.
 
 use super::{Combined, Solution, Stop, Task, system::WeightedSystem};
 use crate::{
@@ -21,23 +25,28 @@ use crate::{
 tuning! { "machine_interior"
     /// The method ends after this many steps with the best point it has found.
     most_steps: usize = 100;
-    /// Slacks are at least this, in units of decision values, where the method starts from multipliers that were found before: much less than
-    /// the 1 of a cold start, and far enough from the bounds for long first steps.
+    /// Slacks are at least this, in units of decision values, where the method starts from
+    /// multipliers that were found before: much less than the 1 of a cold start, and far enough
+    /// from the bounds for long first steps.
     warm_slack: f64 = 0.1;
-    /// A cold start puts a multiplier this far from its lower bound, in units of its interval, where decision values would then be about 1.
+    /// A cold start puts a multiplier this far from its lower bound, in units of its interval,
+    /// where decision values would then be about 1.
     cold_margin_share: f64 = 0.5;
-    /// A warm start keeps a multiplier this far from its bounds, in units of its interval, where decision values would then be about 1.
+    /// A warm start keeps a multiplier this far from its bounds, in units of its interval, where
+    /// decision values would then be about 1.
     warm_margin_share: f64 = 0.1;
     /// A warm start moves no multiplier further from its bounds than this share of its interval.
     largest_warm_margin_share: f64 = 0.01;
-    /// Share of the kernel's trace that the first factor leaves out: steps need less than the bounds, and columns cost their square.
+    /// Share of the kernel's trace that the first factor leaves out: steps need less than the
+    /// bounds, and columns cost their square.
     first_truncated_trace_share: f64 = 1e-4;
     /// Where steps no longer help, the share of the trace that is left out is multiplied by this.
     truncation_factor: f64 = 1e-2;
-    /// A multiplier this close to its bound, in units of its interval, is at the bound if its slack is larger than that distance.
+    /// A multiplier this close to its bound, in units of its interval, is at the bound if its slack
+    /// is larger than that distance.
     at_bound_share: f64 = 1e-6;
-    /// The stiffness of a variable is at least this, in units of the kernel's mean diagonal: a free variable then makes a shorter step, and
-    /// the system stays solvable.
+    /// The stiffness of a variable is at least this, in units of the kernel's mean diagonal: a free
+    /// variable then makes a shorter step, and the system stays solvable.
     least_stiffness: f64 = 1e-9;
 }
 
@@ -75,7 +84,8 @@ pub(super) fn solve(
             break;
         }
     }
-    Ok(best.unwrap_or_else(|| Solution::new(task, vec![0.0; task.y.len()], vec![0.0; task.y.len()])))
+    Ok(best
+        .unwrap_or_else(|| Solution::new(task, vec![0.0; task.y.len()], vec![0.0; task.y.len()])))
 }
 
 /// One variable and the slacks of its bounds.
@@ -133,16 +143,31 @@ impl InteriorDual {
                 if end > 0.0 {
                     let upper = end * cost;
                     let linear = kink - sign * y;
-                    variables.push(Variable { sample: i, sign, upper, linear, x: 0.5 * upper, z: 1.0, v: 1.0 });
+                    variables.push(Variable {
+                        sample: i,
+                        sign,
+                        upper,
+                        linear,
+                        x: 0.5 * upper,
+                        z: 1.0,
+                        v: 1.0,
+                    });
                 }
             }
         }
-        Self { variables, samples: task.y.len(), bias: 0.0, least_stiffness: TUNING.least_stiffness * size }
+        Self {
+            variables,
+            samples: task.y.len(),
+            bias: 0.0,
+            least_stiffness: TUNING.least_stiffness * size,
+        }
     }
 
-    /// Moves every multiplier near `start` if there is one, else to where the decision values are about 1.
+    /// Moves every multiplier near `start` if there is one, else to where the decision values are
+    /// about 1.
     fn approach(mut self, kernel: &Combined, start: Option<&[f64]>) -> Self {
-        // Half of every interval would make decision values of this size; they should be about 1, and much less beside a start.
+        // Half of every interval would make decision values of this size; they should be about 1,
+        // and much less beside a start.
         let size = kernel.times(&self.multipliers()).iter().fold(1.0f64, |m, f| m.max(f.abs()));
         for k in &mut self.variables {
             let found = start.map_or(0.0, |a| (k.sign * a[k.sample]).max(0.0));
@@ -157,12 +182,14 @@ impl InteriorDual {
         self
     }
 
-    /// Starts near multipliers a with decision values f: strictly inside the bounds, every pair with a product of at least `product`.
+    /// Starts near multipliers a with decision values f: strictly inside the bounds, every pair
+    /// with a product of at least `product`.
     pub fn start_near(mut self, task: &Task<'_>, a: &[f64], f: &[f64], product: f64) -> Self {
         self.bias = task.best_bias(f);
         let nonzero = a.iter().filter(|a| **a != 0.0).count().max(1) as f64;
         let typical = a.iter().map(|a| a.abs()).sum::<f64>() / nonzero;
-        // Where slack and multiplier are both zero they share the product as decision values of size 1 and typical multipliers would.
+        // Where slack and multiplier are both zero they share the product as decision values of
+        // size 1 and typical multipliers would.
         let least = (product / typical).sqrt();
         for k in &mut self.variables {
             let slope = k.slope(f, self.bias);
@@ -174,7 +201,8 @@ impl InteriorDual {
         self
     }
 
-    /// Takes the bias that is best for the decision values f, and slacks of at least `least` that close the residual.
+    /// Takes the bias that is best for the decision values f, and slacks of at least `least` that
+    /// close the residual.
     fn set_slacks(&mut self, task: &Task<'_>, f: &[f64], least: f64) {
         self.bias = task.best_bias(f);
         for k in &mut self.variables {
@@ -183,10 +211,12 @@ impl InteriorDual {
         }
     }
 
-    /// Takes the best bias and slacks so large that all pairs have products of one size; returns about that size.
+    /// Takes the best bias and slacks so large that all pairs have products of one size; returns
+    /// about that size.
     pub fn set_even_slacks(&mut self, task: &Task<'_>, f: &[f64]) -> f64 {
         let bias = task.best_bias(f);
-        let least = self.variables.iter().map(|k| k.slope(f, bias).abs()).fold(f64::MIN_POSITIVE, f64::max);
+        let least =
+            self.variables.iter().map(|k| k.slope(f, bias).abs()).fold(f64::MIN_POSITIVE, f64::max);
         self.set_slacks(task, f, least);
         self.complementarity(&vec![[0.0; 3]; self.variables.len()], 0.0) / self.pairs()
     }
@@ -202,7 +232,9 @@ impl InteriorDual {
     /// e = −da/df: how far multipliers move where decision values do.
     pub fn dual_response(&self) -> Vec<f64> {
         let mut weight = vec![0.0; self.samples];
-        self.variables.iter().for_each(|k| weight[k.sample] += 1.0 / k.stiffness(self.least_stiffness));
+        self.variables
+            .iter()
+            .for_each(|k| weight[k.sample] += 1.0 / k.stiffness(self.least_stiffness));
         weight
     }
 
@@ -213,7 +245,8 @@ impl InteriorDual {
         a
     }
 
-    /// The multipliers with Σ a_i = 0, for which those of the heavier sign shrink; if `rounded`, those almost at a bound are put there first.
+    /// The multipliers with Σ a_i = 0, for which those of the heavier sign shrink; if `rounded`,
+    /// those almost at a bound are put there first.
     pub fn feasible(&self, task: &Task<'_>, rounded: bool) -> Vec<f64> {
         let mut a = vec![0.0; self.samples];
         for k in &self.variables {
@@ -232,8 +265,15 @@ impl InteriorDual {
         a
     }
 
-    /// Replaces `best` by what the multipliers prove, with those almost at a bound put there or as they are, where that has a smaller gap.
-    fn keep_better(&self, kernel: &Combined, task: &Task<'_>, stop: Stop, best: &mut Option<Solution>) {
+    /// Replaces `best` by what the multipliers prove, with those almost at a bound put there or as
+    /// they are, where that has a smaller gap.
+    fn keep_better(
+        &self,
+        kernel: &Combined,
+        task: &Task<'_>,
+        stop: Stop,
+        best: &mut Option<Solution>,
+    ) {
         for rounded in [true, false] {
             let a = self.feasible(task, rounded);
             let mut solution = Solution::new(task, a.clone(), kernel.times(&a));
@@ -274,8 +314,15 @@ impl InteriorDual {
         Ok(length > mehrotra::TUNING.shortest_step_length)
     }
 
-    /// Adds to the goals of all pairs what `towards` says of their products after a step of this length.
-    pub fn recentre(&self, change: &[Change], length: f64, goals: &mut [[f64; 2]], towards: &dyn Fn(f64) -> f64) {
+    /// Adds to the goals of all pairs what `towards` says of their products after a step of this
+    /// length.
+    pub fn recentre(
+        &self,
+        change: &[Change],
+        length: f64,
+        goals: &mut [[f64; 2]],
+        towards: &dyn Fn(f64) -> f64,
+    ) {
         for ((k, [dx, dz, dv]), goal) in self.variables.iter().zip(change).zip(goals) {
             goal[0] += towards((k.x + length * dx) * (k.z + length * dz));
             goal[1] += towards((k.upper - k.x - length * dx) * (k.v + length * dv));
@@ -290,13 +337,20 @@ impl InteriorDual {
     /// Σ x z + (u − x) v after a step of this length.
     pub fn complementarity(&self, change: &[Change], length: f64) -> f64 {
         let after = self.variables.iter().zip(change).map(|(k, [dx, dz, dv])| {
-            (k.x + length * dx) * (k.z + length * dz) + (k.upper - k.x - length * dx) * (k.v + length * dv)
+            (k.x + length * dx) * (k.z + length * dz)
+                + (k.upper - k.x - length * dx) * (k.v + length * dv)
         });
         after.sum()
     }
 
-    /// The right-hand sides of the Newton step towards x z and (u − x) v equal to `goal(k)` from decision values f; `weight` is e.
-    pub fn newton_target(&self, f: &[f64], weight: &[f64], goal: &dyn Fn(usize) -> [f64; 2]) -> NewtonTarget {
+    /// The right-hand sides of the Newton step towards x z and (u − x) v equal to `goal(k)` from
+    /// decision values f; `weight` is e.
+    pub fn newton_target(
+        &self,
+        f: &[f64],
+        weight: &[f64],
+        goal: &dyn Fn(usize) -> [f64; 2],
+    ) -> NewtonTarget {
         let pull = self.variables.iter().enumerate().map(|(at, k)| {
             let [low, high] = goal(at);
             let (low, high) = (low - k.x * k.z, high - (k.upper - k.x) * k.v);
@@ -305,10 +359,9 @@ impl InteriorDual {
         });
         let pull: Vec<[f64; 3]> = pull.collect();
         let mut right = vec![0.0; self.samples];
-        self.variables
-            .iter()
-            .zip(&pull)
-            .for_each(|(k, p)| right[k.sample] += k.sign * p[2] / k.stiffness(self.least_stiffness));
+        self.variables.iter().zip(&pull).for_each(|(k, p)| {
+            right[k.sample] += k.sign * p[2] / k.stiffness(self.least_stiffness)
+        });
         right.iter_mut().zip(weight).for_each(|(r, w)| *r /= w);
         NewtonTarget { pull, right }
     }
@@ -335,14 +388,18 @@ impl InteriorDual {
     /// The longest step up to 1 that keeps every variable and slack from going below 0.
     pub fn step_to_boundary(&self, change: &[Change]) -> f64 {
         self.variables.iter().zip(change).fold(1.0, |t: f64, (k, [dx, dz, dv])| {
-            t.min(limit(k.x, *dx)).min(limit(k.upper - k.x, -dx)).min(limit(k.z, *dz)).min(limit(k.v, *dv))
+            t.min(limit(k.x, *dx))
+                .min(limit(k.upper - k.x, -dx))
+                .min(limit(k.z, *dz))
+                .min(limit(k.v, *dv))
         })
     }
 }
 
 /// The sign whose multipliers add up to more, and the factor that makes both sums equal.
 pub(super) fn heavier_sign(a: &[f64]) -> (f64, f64) {
-    let (up, down) = a.iter().fold((0.0, 0.0), |(u, d), &x| if x > 0.0 { (u + x, d) } else { (u, d - x) });
+    let (up, down) =
+        a.iter().fold((0.0, 0.0), |(u, d), &x| if x > 0.0 { (u + x, d) } else { (u, d - x) });
     if up > down { (1.0, down / up) } else { (-1.0, if down > 0.0 { up / down } else { 1.0 }) }
 }
 
@@ -376,11 +433,13 @@ mod tests {
         let (dense, factor) = (Combined::Dense(k), Combined::Factor(f.clone()));
         for (kink, intercept) in [(0.0, true), (0.0, false), (0.3, true), (0.3, false)] {
             let value = |i: usize| f[(i, 0)] + 0.5 * f[(i, 1)] + 0.8 * (i as f64).sin();
-            let y: Vec<f64> = (0..n).map(|i| if kink > 0.0 { value(i) } else { value(i).signum() }).collect();
+            let y: Vec<f64> =
+                (0..n).map(|i| if kink > 0.0 { value(i) } else { value(i).signum() }).collect();
             let tube = EpsilonInsensitive::new(kink).unwrap();
             let loss: &dyn Loss = if kink > 0.0 { &tube } else { &Hinge };
             for price in [1e-3, 1.0, 50.0] {
-                let cost: Vec<f64> = (0..n).map(|i| if i % 4 == 0 { 3.0 * price } else { price }).collect();
+                let cost: Vec<f64> =
+                    (0..n).map(|i| if i % 4 == 0 { 3.0 * price } else { price }).collect();
                 let task = Task { y: &y, cost: &cost, loss, intercept };
                 let stop = Stop { absolute: 0.0, relative: 1e-6 };
                 let ours = solve(&factor, &task, kink, None, stop).unwrap();
@@ -392,11 +451,20 @@ mod tests {
                     smo.primal,
                     ours.gap()
                 );
-                assert!(ours.gap() >= -1e-9 * ours.primal && ours.gap() <= 1e-6 * ours.primal, "{told}");
+                assert!(
+                    ours.gap() >= -1e-9 * ours.primal && ours.gap() <= 1e-6 * ours.primal,
+                    "{told}"
+                );
                 let slip = 1e-12 * smo.primal;
                 assert!(ours.primal >= smo.dual - slip && smo.primal >= ours.dual - slip, "{told}");
-                assert!(again.gap() <= 1e-6 * again.primal && again.primal >= ours.dual - slip, "{told}");
-                assert!(!intercept || ours.a.iter().sum::<f64>().abs() < 1e-9 * price * n as f64, "{told}");
+                assert!(
+                    again.gap() <= 1e-6 * again.primal && again.primal >= ours.dual - slip,
+                    "{told}"
+                );
+                assert!(
+                    !intercept || ours.a.iter().sum::<f64>().abs() < 1e-9 * price * n as f64,
+                    "{told}"
+                );
                 assert!((0..n).all(|i| {
                     let (low, high) = loss.dual_interval(y[i]);
                     (low * cost[i]..=high * cost[i]).contains(&ours.a[i])

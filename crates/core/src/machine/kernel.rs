@@ -1,4 +1,5 @@
-//! The combined kernel a machine works on: a matrix with both triangles, or a factor where a matrix would not fit.
+//! The combined kernel a machine works on: a matrix with both triangles, or a factor where a matrix
+//! would not fit.
 
 use std::borrow::Cow;
 
@@ -23,9 +24,10 @@ pub enum Combined {
 }
 
 impl Combined {
-    /// Σ θ_t K_t as a matrix where that fits `budget`, else in the bases of its terms, if every active term has one. Bases with few columns
-    /// are taken even where the matrix fits, if the machine likes them. With `single`, entries of a matrix may be in single precision, in
-    /// the memory given.
+    /// Σ θ_t K_t as a matrix where that fits `budget`, else in the bases of its terms, if every
+    /// active term has one. Bases with few columns are taken even where the matrix fits, if the
+    /// machine likes them. With `single`, entries of a matrix may be in single precision, in the
+    /// memory given.
     pub fn new(
         grams: &dyn GramSource,
         weights: &[f64],
@@ -35,10 +37,12 @@ impl Combined {
     ) -> Result<Self> {
         let n = grams.n_samples();
         let active = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
-        let factors: Option<Vec<(f64, &Factor)>> = active().map(|(t, w)| grams.factor(t).map(|f| (*w, f))).collect();
+        let factors: Option<Vec<(f64, &Factor)>> =
+            active().map(|(t, w)| grams.factor(t).map(|f| (*w, f))).collect();
         let matrix_bytes = 8 * n as u64 * n as u64;
         let liked = |f: &Vec<(f64, &Factor)>| {
-            !f.is_empty() && (matrix_bytes > budget.bytes || machine.likes_factor(n, LowRankSum::rank_of(f)))
+            !f.is_empty()
+                && (matrix_bytes > budget.bytes || machine.likes_factor(n, LowRankSum::rank_of(f)))
         };
         if let Some(factors) = factors.filter(liked) {
             let sum = LowRankSum::new(&factors);
@@ -51,7 +55,9 @@ impl Combined {
         }
         let remedy = "raise the budget, or use fewer rows or only kernels of low rank, which need no such matrix";
         budget.check(format!("the combined kernel matrix of {n} samples"), matrix_bytes, remedy)?;
-        let single = single.filter(|_| machine.corrects()).and_then(|scratch| grams.combine_single(weights, scratch));
+        let single = single
+            .filter(|_| machine.corrects())
+            .and_then(|scratch| grams.combine_single(weights, scratch));
         Ok(single.map_or_else(|| Self::Dense(grams.combine(weights)), Self::Single))
     }
 
@@ -121,7 +127,8 @@ impl Combined {
         }
     }
 
-    /// The kernel with up to a share of its trace left out, as one factor where it is known in bases; a matrix stays what it is.
+    /// The kernel with up to a share of its trace left out, as one factor where it is known in
+    /// bases; a matrix stays what it is.
     pub(super) fn truncated(&self, tolerance: f64) -> Cow<'_, Self> {
         match self {
             Self::Bases(k) => Cow::Owned(Self::Factor(k.truncated_root(tolerance))),

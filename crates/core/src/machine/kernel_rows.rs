@@ -85,7 +85,11 @@ impl KernelRows for FactorRows {
             return;
         }
         let at = if self.slots.len() < self.capacity {
-            self.slots.push(CacheSlot { row: EMPTY, used: 0, values: vec![0.0; self.factor.rows()] });
+            self.slots.push(CacheSlot {
+                row: EMPTY,
+                used: 0,
+                values: vec![0.0; self.factor.rows()],
+            });
             self.slots.len() - 1
         } else {
             (0..self.slots.len()).min_by_key(|&s| self.slots[s].used).unwrap_or(0)

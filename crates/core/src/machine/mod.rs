@@ -1,8 +1,10 @@
 //! The single-kernel learner for fixed weights.
 //!
 //! Solves  min over f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ ‖f‖²   for one kernel matrix K,
-//! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,  a_i in c_i·interval. Without an intercept b = 0 and the sum is free.
-//! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever the accuracy reached.
+//! in the dual  max over a :  A(a) − ½ aᵀKa,  Σ_i a_i = 0,
+//!   a_i in c_i·interval. Without an intercept b = 0 and the sum is free.
+//! In: K (a matrix or a factor), the task, a start. Out: a, b and both objective values, whatever
+//! the accuracy reached.
 
 pub(crate) mod interior;
 mod kernel;
@@ -30,13 +32,16 @@ use crate::{
 };
 
 tuning! { "machine"
-    /// A system over the columns of a factor is taken where the factor has this many rows for each of them: one product of the factor with itself
-    /// costs rows·columns², a factorisation over the rows a third of rows³.
+    /// A system over the columns of a factor is taken where the factor has this many rows for each
+    /// of them: one product of the factor with itself costs rows·columns², a factorisation over the
+    /// rows a third of rows³.
     rows_per_column: usize = 2;
-    /// Second derivatives of the optimal value leave out this share of the kernel's trace: steps built on them are checked by a machine.
+    /// Second derivatives of the optimal value leave out this share of the kernel's trace: steps
+    /// built on them are checked by a machine.
     curvature_truncated_trace_share: f64 = 1e-4;
-    /// In second derivatives a multiplier strictly between its bounds has this stiffness, in units of the inverse kernel, instead of an infinite
-    /// one: large enough to count as free, small enough for the factorisation.
+    /// In second derivatives a multiplier strictly between its bounds has this stiffness, in units
+    /// of the inverse kernel, instead of an infinite one: large enough to count as free, small
+    /// enough for the factorisation.
     free_response: f64 = 1e8;
 }
 
@@ -99,7 +104,16 @@ impl Solution {
         let half = 0.5 * dot(&a, &f);
         let dual_sum = task.loss.dual_sum(task.y, &a, task.cost);
         let primal = task.loss.total(task.y, &f, bias, task.cost) + half;
-        Self { a, f, bias, primal, dual: dual_sum - half, dual_sum, dual_response: None, forms: Forms::default() }
+        Self {
+            a,
+            f,
+            bias,
+            primal,
+            dual: dual_sum - half,
+            dual_sum,
+            dual_response: None,
+            forms: Forms::default(),
+        }
     }
 
     /// The duality gap, primal − dual.
@@ -138,23 +152,31 @@ pub trait Machine: Sync {
         false
     }
 
-    /// Half the width of the flat part of a piecewise linear loss, 0 for the hinge; `None` for others.
+    /// Half the width of the flat part of a piecewise linear loss, 0 for the hinge; `None` for
+    /// others.
     fn kink(&self) -> Option<f64> {
         None
     }
 
-    /// `start` is a dual feasible vector, typically the last solution for other weights: weights do not enter the constraints,
-    /// so it stays feasible.
-    fn solve(&self, kernel: &Combined, task: &Task<'_>, start: Option<&[f64]>, stop: Stop) -> Result<Solution>;
+    /// `start` is a dual feasible vector, typically the last solution for other weights: weights do
+    /// not enter the constraints, so it stays feasible.
+    fn solve(
+        &self,
+        kernel: &Combined,
+        task: &Task<'_>,
+        start: Option<&[f64]>,
+        stop: Stop,
+    ) -> Result<Solution>;
 
-    /// w_i = −da_i/df_i at a solution: how multipliers follow decision values. Infinite where a kink of the loss lets them move freely, 0
-    /// where they are held.
+    /// w_i = −da_i/df_i at a solution: how multipliers follow decision values. Infinite where a
+    /// kink of the loss lets them move freely, 0 where they are held.
     fn dual_response(&self, task: &Task<'_>, solution: &Solution) -> Vec<f64>;
 }
 
-/// Second derivatives of the optimal value by the kernel: v_jᵀ P v_k for the columns v, where −P v is how the multipliers at `solution`
-/// answer when their decision values are raised by v (a row of `columns` each). With v_m = K_m a this is the Hessian of the value of K_θ by θ.
-/// `None` where more than `limit` multipliers move.
+/// Second derivatives of the optimal value by the kernel: v_jᵀ P v_k for the columns v, where −P v
+/// is how the multipliers at `solution` answer when their decision values are raised by v (a row of
+/// `columns` each). With v_m = K_m a this is the Hessian of the value of K_θ by θ. `None` where
+/// more than `limit` multipliers move.
 pub fn curvature(
     kernel: &Combined,
     dual_response: &[f64],
@@ -166,8 +188,10 @@ pub fn curvature(
     let diagonal = kernel.diagonal();
     let size = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
     // Free multipliers get a weight that is as good as infinite.
-    let weight: Vec<f64> =
-        dual_response.iter().map(|w| w.min(TUNING.free_response / size.max(f64::MIN_POSITIVE))).collect();
+    let weight: Vec<f64> = dual_response
+        .iter()
+        .map(|w| w.min(TUNING.free_response / size.max(f64::MIN_POSITIVE)))
+        .collect();
     let moving = weight.iter().filter(|w| **w > 0.0).count();
     let size = if let Combined::Factor(f) = kernel { moving.min(f.cols()) } else { moving };
     if size > limit {
@@ -194,13 +218,16 @@ pub enum Fitting {
 }
 
 impl Fitting {
-    /// The loss of that name; the number is its parameter, which only losses with [`LossName::default_epsilon`] read.
+    /// The loss of that name; the number is its parameter, which only losses with
+    /// [`LossName::default_epsilon`] read.
     pub fn new(name: LossName, epsilon: f64) -> Result<Self> {
         Ok(match name {
             LossName::Hinge => Self::Hinge(Hinge),
             LossName::SquaredHinge => Self::SquaredHinge(SquaredHinge),
             LossName::Logistic => Self::Logistic(Logistic),
-            LossName::EpsilonInsensitive => Self::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?),
+            LossName::EpsilonInsensitive => {
+                Self::EpsilonInsensitive(EpsilonInsensitive::new(epsilon)?)
+            }
             LossName::Squared => Self::Squared(Squared),
             LossName::Huber => Self::Huber(Huber::new(epsilon)?),
         })

@@ -1,10 +1,12 @@
-//! Scans of long vectors for their least values, written so that the compiler makes vector instructions of them.
+//! Scans of long vectors for their least values, written so that the compiler makes vector
+//! instructions of them.
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
 use std::ops::Range;
 
-/// Numbers that the scans work on side by side: the width of a vector register of 512 bits. It is an array length.
+/// Numbers that the scans work on side by side: the width of a vector register of 512 bits. It is
+/// an array length.
 const LANES: usize = 8;
 /// Numbers that a scan works on at a time, so that its buffers are small. It is an array length.
 pub(super) const CHUNK: usize = 16 * LANES;
@@ -17,7 +19,8 @@ pub(super) fn promise(slope: f64, curvature: f64, flat: f64) -> f64 {
     slope * slope / curvature
 }
 
-/// 0..n in parts. Loops over them are written out, for closures need not be compiled for the instruction set of their caller.
+/// 0..n in parts. Loops over them are written out, for closures need not be compiled for the
+/// instruction set of their caller.
 #[inline(always)]
 pub(super) fn chunks(n: usize) -> impl Iterator<Item = Range<usize>> {
     (0..n).step_by(CHUNK).map(move |start| start..(start + CHUNK).min(n))

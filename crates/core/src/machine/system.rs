@@ -1,8 +1,10 @@
 //! The linear system behind squared losses and every Newton step.
 //!
-//! Solves  (K + D) x + b 1 = z,  1ᵀx = s   (without b: (K + D) x = z),  D = diag(1/w), w_i ≥ 0;  w_i = 0 means x_i = 0.
-//! With W = diag(w) over the rows A where w > 0, (K + D)⁻¹ = W½ (I + W½ K W½)⁻¹ W½, whose inner matrix has no eigenvalue below 1 however
-//! uneven the weights. For K = F Fᵀ with fewer columns than rows in A, (FFᵀ + D)⁻¹ = W − W F (I + FᵀWF)⁻¹ FᵀW.
+//! Solves  (K + D) x + b 1 = z,  1ᵀx = s   (without b: (K + D) x = z),  D = diag(1/w), w_i ≥ 0;
+//!   w_i = 0 means x_i = 0.
+//! With W = diag(w) over the rows A where w > 0, (K + D)⁻¹ = W½ (I + W½ K W½)⁻¹ W½, whose inner
+//! matrix has no eigenvalue below 1 however uneven the weights. For K = F Fᵀ with fewer columns
+//! than rows in A, (FFᵀ + D)⁻¹ = W − W F (I + FᵀWF)⁻¹ FᵀW.
 //! With u = (K + D)⁻¹ 1 and v = (K + D)⁻¹ z:  b = (1ᵀv − s) / 1ᵀu,  x = v − b u.
 
 use rayon::prelude::*;
@@ -31,8 +33,9 @@ pub(super) struct WeightedSystem<'a> {
 
 /// What errors call the system.
 const WHAT: &str = "the system I + W½KW½";
-/// Shares of itself by which the diagonal is raised, in turn, while rounding leaves the matrix indefinite: entries are rounded to 10⁻¹⁶ of the
-/// diagonal, and sums of a thousand of them to 10⁻¹³. Refinement against the matrix itself takes most of that back, and the certificate is
+/// Shares of itself by which the diagonal is raised, in turn, while rounding leaves the matrix
+/// indefinite: entries are rounded to 10⁻¹⁶ of the diagonal, and sums of a thousand of them to
+/// 10⁻¹³. Refinement against the matrix itself takes most of that back, and the certificate is
 /// computed from the multipliers that are found, so that what is left shows in the gap.
 const DIAGONAL_GUARDS: [f64; 4] = [0.0, 1e-13, 1e-11, 1e-9];
 
@@ -42,16 +45,23 @@ tuning! { "weighted_system"
 }
 
 /// W½ K W½ on the rows in use, or FᵀWF where that is smaller (then true).
-fn inner(kernel: &Combined, weight: &[f64], rows: &[usize], root: &[f64]) -> Result<(Matrix, bool)> {
+fn inner(
+    kernel: &Combined,
+    weight: &[f64],
+    rows: &[usize],
+    root: &[f64],
+) -> Result<(Matrix, bool)> {
     let m = rows.len();
     Ok(match kernel {
         Combined::Dense(_) | Combined::Single(_) => {
             let mut inner = Matrix::zeros(m, m);
-            inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(|(p, out)| {
-                // The factorisation reads the lower triangle only.
-                let row = kernel.lower_row(rows[p]).unwrap_or_default();
-                (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
-            });
+            inner.data_mut().par_chunks_mut(m.max(1)).with_min_len(64).enumerate().for_each(
+                |(p, out)| {
+                    // The factorisation reads the lower triangle only.
+                    let row = kernel.lower_row(rows[p]).unwrap_or_default();
+                    (0..=p).for_each(|q| out[q] = root[p] * root[q] * row[rows[q]]);
+                },
+            );
             (inner, false)
         }
         Combined::Bases(_) => return Err(Error::numerical(WHAT, "the kernel is not in one piece")),
@@ -75,7 +85,15 @@ impl<'a> WeightedSystem<'a> {
             largest = (0..inner.rows()).fold(largest, |m: f64, p| m.max(inner[(p, p)]));
             if let Ok(factored) = Cholesky::new(inner, WHAT) {
                 let rounds = if raised == 0.0 { 1 } else { TUNING.refinement_rounds };
-                return Ok(Self { kernel, n: weight.len(), rows, root, factored, by_columns, rounds });
+                return Ok(Self {
+                    kernel,
+                    n: weight.len(),
+                    rows,
+                    root,
+                    factored,
+                    by_columns,
+                    rounds,
+                });
             }
         }
         let problem = format!(
@@ -95,14 +113,22 @@ impl<'a> WeightedSystem<'a> {
         (x, bias)
     }
 
-    /// Vᵀ P V for the columns V, where P z is the x of [`WeightedSystem::solve`] at z and s = 0. To the accuracy of one factorisation.
+    /// Vᵀ P V for the columns V, where P z is the x of [`WeightedSystem::solve`] at z and s = 0. To
+    /// the accuracy of one factorisation.
     pub(super) fn quadratic(&self, columns: &Matrix, intercept: bool) -> Matrix {
         let q = columns.rows();
-        let column =
-            |k: usize| if k < q { self.whiten(columns.row(k)) } else { self.whiten(&vec![1.0; columns.cols()]) };
+        let column = |k: usize| {
+            if k < q {
+                self.whiten(columns.row(k))
+            } else {
+                self.whiten(&vec![1.0; columns.cols()])
+            }
+        };
         // The last one is that of the constant.
-        let white: Vec<(Vec<f64>, Vec<f64>)> = (0..q + usize::from(intercept)).map(column).collect();
-        let product = |j: usize, k: usize| dot(&white[j].0, &white[k].0) - dot(&white[j].1, &white[k].1);
+        let white: Vec<(Vec<f64>, Vec<f64>)> =
+            (0..q + usize::from(intercept)).map(column).collect();
+        let product =
+            |j: usize, k: usize| dot(&white[j].0, &white[k].0) - dot(&white[j].1, &white[k].1);
         let mut out = Matrix::zeros(q, q);
         for j in 0..q {
             for k in 0..=j {
@@ -118,7 +144,8 @@ impl<'a> WeightedSystem<'a> {
 
     /// t and u with tᵀt' − uᵀu' = zᵀ (K + D)⁻¹ z' for any two z.
     fn whiten(&self, z: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let mut t: Vec<f64> = self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
+        let mut t: Vec<f64> =
+            self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
         let Some(f) = self.factor() else {
             self.factored.solve_lower(&mut t);
             return (t, Vec::new());
@@ -164,14 +191,18 @@ impl<'a> WeightedSystem<'a> {
 
     fn invert_once(&self, z: &[f64]) -> Vec<f64> {
         // W½ z on the rows in use.
-        let mut t: Vec<f64> = self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
+        let mut t: Vec<f64> =
+            self.rows.iter().zip(&self.root).map(|(&i, root)| root * z[i]).collect();
         match self.factor() {
             None => self.factored.solve(&mut t),
             Some(f) => {
                 let mut w = f.transposed_times(&self.spread(&t));
                 self.factored.solve(&mut w);
                 let back = f.times(&w);
-                t.iter_mut().zip(&self.rows).zip(&self.root).for_each(|((t, &i), root)| *t -= root * back[i]);
+                t.iter_mut()
+                    .zip(&self.rows)
+                    .zip(&self.root)
+                    .for_each(|((t, &i), root)| *t -= root * back[i]);
             }
         }
         self.spread(&t)
@@ -208,8 +239,9 @@ mod tests {
             dense.mirror();
             let z: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
             // A third of the rows out of use; weights over nine orders of magnitude.
-            let weight: Vec<f64> =
-                (0..n).map(|i| if i % 3 == 0 { 0.0 } else { 10f64.powf(9.0 * rng.uniform() - 6.0) }).collect();
+            let weight: Vec<f64> = (0..n)
+                .map(|i| if i % 3 == 0 { 0.0 } else { 10f64.powf(9.0 * rng.uniform() - 6.0) })
+                .collect();
             for kernel in [Combined::Dense(dense), Combined::Factor(f)] {
                 let system = WeightedSystem::new(&kernel, &weight).unwrap();
                 for sum in [None, Some(0.7)] {

@@ -1,10 +1,14 @@
-//! One-shot weights from centred alignments with the target, then one machine: baselines that cost no outer loop.
+//! One-shot weights from centred alignments with the target, then one machine: baselines that cost
+//! no outer loop.
 //!
-//! With a_t = ⟨K_t^c, Σ_p y_p y_pᵀ⟩ over the machines p that share weights and M_st = ⟨K_s^c, K_t^c⟩
+//! With a_t = ⟨K_t^c, Σ_p y_p y_pᵀ⟩ over the machines p that share weights and M_st = ⟨K_s^c,
+//! K_t^c⟩
 //!   align:   θ_t ∝ a_t / √M_tt, each kernel by its own alignment;
-//!   alignf:  θ ∝ argmax over v ≥ 0 of ⟨v, a⟩ / √(vᵀ M v), the combination with the largest alignment, that is
+//!   alignf:  θ ∝ argmax over v ≥ 0 of ⟨v, a⟩ / √(vᵀ M v), the combination with the largest
+//!     alignment, that is
 //!            argmin over v ≥ 0 of vᵀ M v − 2 ⟨v, a⟩, by an active set.
-//! Both brought to Σ θ = 1, so that C means what it means for `uniform`. Pages docs/methods/align.md and alignf.md.
+//! Both brought to Σ θ = 1, so that C means what it means for `uniform`. Pages
+//! docs/methods/align.md and alignf.md.
 
 use super::Method;
 use crate::{
@@ -16,8 +20,8 @@ use crate::{
     trace::Observer,
 };
 
-/// Number added to the unit diagonal of the correlations, so that kernels that are multiples of each other can be told apart; a million
-/// times the rounding of a correlation.
+/// Number added to the unit diagonal of the correlations, so that kernels that are multiples of
+/// each other can be told apart; a million times the rounding of a correlation.
 const RIDGE: f64 = 1e-10;
 
 /// The methods `align` and, jointly over all kernels, `alignf`; neither has parameters.
@@ -26,14 +30,21 @@ pub(super) struct Align {
 }
 
 impl Method for Align {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         job.fit_global(memories, observer, &mut |problem, memory, observer| {
             let theta = weights(problem, self.jointly)?;
             let lost = theta.is_none();
             let m = problem.grams.n_terms();
-            let mut fit = fixed(problem, theta.unwrap_or_else(|| vec![1.0 / m as f64; m]), memory, observer)?;
+            let mut fit =
+                fixed(problem, theta.unwrap_or_else(|| vec![1.0 / m as f64; m]), memory, observer)?;
             if lost {
-                fit.warnings.push("no kernel is aligned with the target; the weights are equal".into());
+                fit.warnings
+                    .push("no kernel is aligned with the target; the weights are equal".into());
             }
             Ok(fit)
         })
@@ -47,7 +58,11 @@ fn weights(problem: &Problem<'_>, jointly: bool) -> Result<Option<Vec<f64>>> {
     let mut products = Matrix::zeros(m, m);
     if jointly {
         let need = 8 * 10 * (m as u64) * (m as u64);
-        problem.budget.check(format!("alignments of {m} kernels"), need, "use fewer kernels, or align")?;
+        problem.budget.check(
+            format!("alignments of {m} kernels"),
+            need,
+            "use fewer kernels, or align",
+        )?;
     }
     // Machines on the same rows have the same kernels: pairs of classes have rows of their own.
     let mut seen: Vec<Option<&[usize]>> = Vec::new();
@@ -69,7 +84,8 @@ fn weights(problem: &Problem<'_>, jointly: bool) -> Result<Option<Vec<f64>>> {
     let norms: Vec<f64> = (0..m).map(|t| products[(t, t)].max(0.0).sqrt()).collect();
     let largest = norms.iter().copied().fold(0.0, f64::max);
     // A kernel that is constant once centred has nothing to align.
-    let useful: Vec<usize> = (0..m).filter(|&t| norms[t] > 1e-12 * largest && aligned[t] > 0.0).collect();
+    let useful: Vec<usize> =
+        (0..m).filter(|&t| norms[t] > 1e-12 * largest && aligned[t] > 0.0).collect();
     let scaled: Vec<f64> = useful.iter().map(|&t| aligned[t] / norms[t]).collect();
     let mut theta = vec![0.0; m];
     if jointly {
@@ -95,9 +111,10 @@ fn correlations(products: &Matrix, norms: &[f64], useful: &[usize]) -> Matrix {
     out
 }
 
-/// Finds argmin over v ≥ 0 of vᵀ A v − 2 ⟨v, b⟩ for positive definite A with a unit diagonal: the active set method for non-negative least
-/// squares. A coordinate enters where the slope b − A v is largest; where a step would leave the orthant, it stops at the border and
-/// the coordinate that is first there leaves.
+/// Finds argmin over v ≥ 0 of vᵀ A v − 2 ⟨v, b⟩ for positive definite A with a unit diagonal: the
+/// active set method for non-negative least squares. A coordinate enters where the slope b − A v is
+/// largest; where a step would leave the orthant, it stops at the border and the coordinate that is
+/// first there leaves.
 pub fn non_negative(a: &Matrix, b: &[f64]) -> Result<Vec<f64>> {
     let m = b.len();
     let largest = b.iter().fold(0.0f64, |l, x| l.max(x.abs()));
@@ -106,7 +123,9 @@ pub fn non_negative(a: &Matrix, b: &[f64]) -> Result<Vec<f64>> {
     for _ in 0..3 * m {
         let slope: Vec<f64> = (0..m).map(|i| b[i] - dot(a.row(i), &v)).collect();
         let bound = (0..m).filter(|&i| !free[i]);
-        let Some(enter) = bound.reduce(|k, i| if slope[i] > slope[k] { i } else { k }) else { break };
+        let Some(enter) = bound.reduce(|k, i| if slope[i] > slope[k] { i } else { k }) else {
+            break;
+        };
         if slope[enter] <= 1e-10 * largest {
             break;
         }
@@ -114,9 +133,12 @@ pub fn non_negative(a: &Matrix, b: &[f64]) -> Result<Vec<f64>> {
         while free.contains(&true) {
             let index: Vec<usize> = (0..m).filter(|&i| free[i]).collect();
             let mut goal: Vec<f64> = index.iter().map(|&i| b[i]).collect();
-            Cholesky::new(a.select_rows(&index).select_cols(&index), "correlations of kernels")?.solve(&mut goal);
+            Cholesky::new(a.select_rows(&index).select_cols(&index), "correlations of kernels")?
+                .solve(&mut goal);
             let reach = |k: &usize| v[index[*k]] / (v[index[*k]] - goal[*k]);
-            let leaving = (0..goal.len()).filter(|&k| goal[k] <= 0.0).min_by(|j, k| reach(j).total_cmp(&reach(k)));
+            let leaving = (0..goal.len())
+                .filter(|&k| goal[k] <= 0.0)
+                .min_by(|j, k| reach(j).total_cmp(&reach(k)));
             let step = leaving.as_ref().map_or(1.0, reach);
             for (&i, g) in index.iter().zip(&goal) {
                 v[i] = (v[i] + step * (g - v[i])).max(0.0);

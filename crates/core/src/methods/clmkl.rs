@@ -1,10 +1,13 @@
 //! Convex localized MKL.
 //!
-//! Solves  min over β, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_jm ‖f_jm‖²/β_jm,   f(x) = Σ_j c_j(x) Σ_m f_jm(x),   β_j in Θ for every region j.
-//! In: terms diag(c_j) K_m diag(c_j), region after region, a task, Θ.   Out: β, a, b and a certified gap.   Paper: [Lei2016]; page
+//! Solves  min over β, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_jm ‖f_jm‖²/β_jm,
+//!   f(x) = Σ_j c_j(x) Σ_m f_jm(x),   β_j in Θ for every region j.
+//! In: terms diag(c_j) K_m diag(c_j), region after region, a task, Θ.
+//!   Out: β, a, b and a certified gap.   Paper: [Lei2016]; page
 //! docs/methods/clmkl.md.
 //!
-//! For fixed memberships this is global MKL over the product of the Θ, so every solver of global MKL is one here.
+//! For fixed memberships this is global MKL over the product of the Θ, so every solver of global
+//! MKL is one here.
 
 use super::{
     Method,
@@ -23,7 +26,12 @@ use crate::{
 };
 
 impl Method for Clmkl {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         let prepared = job.prepared;
         let machines = job.parts();
         memories.resize(machines.len(), Memory::default());
@@ -35,7 +43,8 @@ impl Method for Clmkl {
         let mut built = LocalParts::default();
         for (k, (parts, memory)) in machines.into_iter().zip(memories).enumerate() {
             job.announce(k, observer);
-            // Multipliers of another fit are feasible here; its weights and cuts belong to other terms.
+            // Multipliers of another fit are feasible here; its weights and cuts belong to other
+            // terms.
             let mut own = Memory { duals: memory.duals.take(), ..Memory::default() };
             let mut fit = solve(&job.problem(parts, &local), regions, self, &mut own, observer)?;
             *memory = Memory { duals: own.duals, ..Memory::default() };
@@ -61,7 +70,8 @@ impl Method for Clmkl {
     }
 }
 
-/// Minimises over one ℓp ball per region (an elastic net where v is given), on terms that are already localized.
+/// Minimises over one ℓp ball per region (an elastic net where v is given), on terms that are
+/// already localized.
 fn solve(
     problem: &Problem<'_>,
     regions: usize,
@@ -75,7 +85,8 @@ fn solve(
     }
     if let Some(v) = v {
         let set = PerRegion::new(ElasticNet::new(v, p)?, regions);
-        let fit = joint_or(problem, &set, false, memory, observer, &|m, o| level(problem, &set, m, o));
+        let fit =
+            joint_or(problem, &set, false, memory, observer, &|m, o| level(problem, &set, m, o));
         return settle(problem, &set, fit?);
     }
     let set = PerRegion::new(LpBall::new(p)?, regions);
@@ -110,7 +121,8 @@ fn place(own: &Clmkl, prepared: &Prepared, request: &TrainSpec) -> Result<Placed
         (Some(Evenness::Average(target)), _) => Some(sharpness(&distances, Some(*target))?),
         (None, None) => Some(sharpness(&distances, None)?),
     };
-    // Regions that were given hold as they are; memberships in regions that were found follow the rule that places new rows.
+    // Regions that were given hold as they are; memberships in regions that were found follow the
+    // rule that places new rows.
     let c = match (tau, given) {
         (None, Some(labels)) => one_hot(labels, clusters.len()),
         _ => memberships(&distances, tau),

@@ -1,4 +1,5 @@
-//! What the methods share whose weights come from a gate: one fit per machine, and a decision function behind each kernel's gate.
+//! What the methods share whose weights come from a gate: one fit per machine, and a decision
+//! function behind each kernel's gate.
 
 use crate::{
     Model, Result,
@@ -13,9 +14,11 @@ use crate::{
 pub(super) type FitGate<'f> = dyn FnMut(&dyn Gate) -> Result<(Fit, Gated)> + 'f;
 
 /// Learns the gate of one problem, and says how new rows are placed.
-pub(super) type Learn<'l> = dyn FnMut(&Problem<'_>, &mut FitGate<'_>) -> Result<((Fit, Gated), Placing)> + 'l;
+pub(super) type Learn<'l> =
+    dyn FnMut(&Problem<'_>, &mut FitGate<'_>) -> Result<((Fit, Gated), Placing)> + 'l;
 
-/// Fits every machine with a gate of its own, or one for all, and makes the model. `starts`: how many, and the seed of the random ones.
+/// Fits every machine with a gate of its own, or one for all, and makes the model. `starts`: how
+/// many, and the seed of the random ones.
 pub(super) fn fit(
     job: &Job<'_>,
     starts: (usize, u64),
@@ -37,7 +40,8 @@ pub(super) fn fit(
         prepared.to_target_units(&mut fit, job.request);
         for part in &fit.parts {
             for m in 0..prepared.grams.n_terms() {
-                let scaled: Vec<f64> = part.dual.iter().zip(gated.gates.column(m)).map(|(a, g)| a * g).collect();
+                let scaled: Vec<f64> =
+                    part.dual.iter().zip(gated.gates.column(m)).map(|(a, g)| a * g).collect();
                 let mut own = Expansion::default();
                 own.add(m, 1.0, (&prepared.grams, m), &scaled);
                 built.decisions.push(own);

@@ -1,8 +1,10 @@
 //! ℓp-GLMKL: a weight vector of unit ℓp norm per group of rows, learned with the machine.
 //!
-//! Solves  min over β, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²,   f(x) = Σ_m β_{g(x),m} f_m(x),   ‖β_g‖_p = 1 for every group g,
+//! Solves  min over β, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²,
+//!   f(x) = Σ_m β_{g(x),m} f_m(x),   ‖β_g‖_p = 1 for every group g,
 //! to a stationary point; the groups come from multi-kernel k-means.
-//! In: terms K_1..K_M, a task, p, the number of groups.   Out: β, a, b, the value.   Paper: [Fu2016]; page docs/methods/glmkl.md.
+//! In: terms K_1..K_M, a task, p, the number of groups.   Out: β, a, b, the value.
+//!   Paper: [Fu2016]; page docs/methods/glmkl.md.
 
 use super::{
     Method,
@@ -21,7 +23,12 @@ use crate::{
 };
 
 impl Method for Glmkl {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         let prepared = job.prepared;
         gated::fit(job, (self.n_init, self.seed), memories, observer, &mut |problem, fit_gate| {
             let targets = joint_target(problem);
@@ -56,7 +63,8 @@ pub(super) fn fit_groups(
     Ok(((fit, gated), placing))
 }
 
-/// The targets that alignments are measured against: a machine's own; where several share a gate, their sum over all rows.
+/// The targets that alignments are measured against: a machine's own; where several share a gate,
+/// their sum over all rows.
 fn joint_target(problem: &Problem<'_>) -> Vec<f64> {
     let mut out = vec![0.0; problem.grams.n_samples()];
     for part in &problem.parts {

@@ -1,7 +1,9 @@
 //! Multiple kernel learning under an elastic-net constraint.
 //!
-//! Solves  min over θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m,   θ ≥ 0, v Σ θ + (1−v) Σ θ^p ≤ 1.
-//! In: terms K_1..K_M, a task, v, p, a solver.   Out: θ, a, b and a certified gap.   Paper: [Yang2011]; page docs/methods/gmkl.md.
+//! Solves  min over θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m,
+//!   θ ≥ 0, v Σ θ + (1−v) Σ θ^p ≤ 1.
+//! In: terms K_1..K_M, a task, v, p, a solver.   Out: θ, a, b and a certified gap.
+//!   Paper: [Yang2011]; page docs/methods/gmkl.md.
 
 use super::Method;
 use crate::{
@@ -15,12 +17,24 @@ use crate::{
 };
 
 impl Method for Gmkl {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
-        job.fit_global(memories, observer, &mut |problem, memory, observer| solve(self, problem, memory, observer))
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
+        job.fit_global(memories, observer, &mut |problem, memory, observer| {
+            solve(self, problem, memory, observer)
+        })
     }
 }
 
-fn solve(own: &Gmkl, problem: &Problem<'_>, memory: &mut Memory, observer: &mut dyn Observer) -> Result<Fit> {
+fn solve(
+    own: &Gmkl,
+    problem: &Problem<'_>,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
     let set = ElasticNet::new(own.v, own.p)?;
     let fit = match own.solver {
         Solver::Level => sparse_or_level(problem, &set, memory, observer),

@@ -1,15 +1,24 @@
-//! Group-sensitive multiple kernel learning: softmax kernel weights per group of rows, learned with the machine.
+//! Group-sensitive multiple kernel learning: softmax kernel weights per group of rows, learned with
+//! the machine.
 //!
-//! Solves the problem of ℓp-GLMKL with p = 1, from equal weights; the groups come from k-means on the average kernel.
-//! In: terms K_1..K_M, a task, the number of groups.   Out: β, a, b, the value.   Paper: [Yang2009]; page docs/methods/gsmkl.md.
+//! Solves the problem of ℓp-GLMKL with p = 1, from equal weights; the groups come from k-means on
+//! the average kernel.
+//! In: terms K_1..K_M, a task, the number of groups.   Out: β, a, b, the value.
+//!   Paper: [Yang2009]; page docs/methods/gsmkl.md.
 
 use super::{Method, gated, glmkl::fit_groups};
 use crate::{
-    Model, Result, gram::GramSource, linalg::Matrix, outer::Memory, prepare::Job, request::Gsmkl, trace::Observer,
+    Model, Result, gram::GramSource, linalg::Matrix, outer::Memory, prepare::Job, request::Gsmkl,
+    trace::Observer,
 };
 
 impl Method for Gsmkl {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         let prepared = job.prepared;
         gated::fit(job, (self.n_init, self.seed), memories, observer, &mut |_, fit_gate| {
             let terms = prepared.grams.n_terms();

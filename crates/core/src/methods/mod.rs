@@ -1,4 +1,5 @@
-//! Methods are papers: each file states one problem and says which solver finds its weights, and how a model comes of it.
+//! Methods are papers: each file states one problem and says which solver finds its weights, and
+//! how a model comes of it.
 
 mod align;
 mod clmkl;
@@ -23,8 +24,14 @@ use crate::{Model, Result, outer::Memory, prepare::Job, request::MethodSpec, tra
 
 /// A paper's way from prepared kernels to a model.
 pub(crate) trait Method {
-    /// Fits every machine of `job`. `memories`, one per weight vector, say where to start and keep where the fit ended.
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model>;
+    /// Fits every machine of `job`. `memories`, one per weight vector, say where to start and keep
+    /// where the fit ended.
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model>;
 
     /// What is wrong with stored weights, for a method that fixes them without a set Θ.
     fn wrong_weights(&self, _theta: &[f64]) -> Option<String> {

@@ -1,8 +1,11 @@
 //! The best single kernel: the support vector machine baseline that weight learning has to beat.
 //!
-//! Chooses  t = argmax over kernels of the mean over folds of score(machine on K_t, fitted without the fold; the fold's rows),
-//! accuracy or −RMSE, ties to the first; then solves  min over f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ ‖f‖²  for K_t on all rows.
-//! In: terms K_1..K_M, samples, folds.   Out: θ = e_t, a, b and the machine's certified gap.   Page docs/methods/single.md.
+//! Chooses  t = argmax over kernels of the mean over folds of score(machine on K_t, fitted without
+//!   the fold; the fold's rows),
+//! accuracy or −RMSE, ties to the first; then solves  min over f, b :
+//!   Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ ‖f‖²  for K_t on all rows.
+//! In: terms K_1..K_M, samples, folds.   Out: θ = e_t, a, b and the machine's certified gap.
+//!   Page docs/methods/single.md.
 
 use rayon::prelude::*;
 
@@ -24,7 +27,12 @@ use crate::{
 const AT_ONCE: usize = 16;
 
 impl Method for Single {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         let (theta, stopped) = choose(job, (self.folds, self.seed), observer)?;
         let mut fits = job.global_fits(memories, observer, &mut |problem, memory, observer| {
             fixed(problem, theta.clone(), memory, observer)
@@ -42,8 +50,9 @@ impl Method for Single {
     }
 }
 
-/// Weight 1 on the kernel that predicts best on rows it was not fitted to, one for all machines of the model. Where the observer ends the
-/// search, the best by the folds that were done (in the first fold, of the kernels that were tried), and a word about it.
+/// Weight 1 on the kernel that predicts best on rows it was not fitted to, one for all machines of
+/// the model. Where the observer ends the search, the best by the folds that were done (in the
+/// first fold, of the kernels that were tried), and a word about it.
 fn choose(
     job: &Job<'_>,
     (folds, seed): (usize, u64),
@@ -53,23 +62,33 @@ fn choose(
     let remedy = "cross-validation needs at least two rows of every class";
     let mut totals = vec![0.0; terms];
     let mut stopped = None;
-    'folds: for (k, fold) in InnerFold::all(job.prepared, job.request, (folds, seed), remedy)?.enumerate() {
+    'folds: for (k, fold) in
+        InnerFold::all(job.prepared, job.request, (folds, seed), remedy)?.enumerate()
+    {
         let contest = Contest::new(fold?, job.request)?;
         let mut scores: Vec<f64> = Vec::with_capacity(terms);
         while scores.len() < terms {
             let next = scores.len()..terms.min(scores.len() + AT_ONCE);
-            scores.extend(next.into_par_iter().map(|t| contest.score(t)).collect::<Result<Vec<_>>>()?);
+            scores.extend(
+                next.into_par_iter().map(|t| contest.score(t)).collect::<Result<Vec<_>>>()?,
+            );
             if scores.len() < terms && observer.on_pause().is_break() {
                 if k == 0 {
                     totals = scores;
                 }
-                stopped = Some(format!("the search for the best kernel was stopped in fold {} of {folds}", k + 1));
+                stopped = Some(format!(
+                    "the search for the best kernel was stopped in fold {} of {folds}",
+                    k + 1
+                ));
                 break 'folds;
             }
         }
         totals.iter_mut().zip(scores).for_each(|(sum, s)| *sum += s);
         if k + 1 < folds && observer.on_pause().is_break() {
-            stopped = Some(format!("the search for the best kernel was stopped after fold {} of {folds}", k + 1));
+            stopped = Some(format!(
+                "the search for the best kernel was stopped after fold {} of {folds}",
+                k + 1
+            ));
             break;
         }
     }
@@ -81,7 +100,8 @@ fn choose(
 struct Contest<'a> {
     request: &'a TrainSpec,
     fold: InnerFold<'a>,
-    /// All terms at once where they are computed from a table, and where each kernel stands among them.
+    /// All terms at once where they are computed from a table, and where each kernel stands among
+    /// them.
     terms: Option<(Prepared, Vec<Option<usize>>)>,
     fitting: Fitting,
     tasks: Vec<MachineTask>,
@@ -94,7 +114,8 @@ impl<'a> Contest<'a> {
     fn new(fold: InnerFold<'a>, request: &'a TrainSpec) -> Result<Self> {
         let own = fold.train_samples();
         let terms = if fold.has_table() { Some(fold.terms()?) } else { None };
-        let (fitting, tasks, unit) = (own.fitting(request)?, own.machines(request)?, own.unit(request));
+        let (fitting, tasks, unit) =
+            (own.fitting(request)?, own.machines(request)?, own.unit(request));
         let test = fold.test_samples();
         Ok(Self { request, fold, terms, fitting, tasks, unit, test })
     }
@@ -116,7 +137,8 @@ impl<'a> Contest<'a> {
         Ok(score(&self.test.target, &task.decide(&decision), &self.test.weights))
     }
 
-    /// Decision values on the test rows of all machines on kernel `t`, the one at `at` among `terms`.
+    /// Decision values on the test rows of all machines on kernel `t`, the one at `at` among
+    /// `terms`.
     fn decision(&self, terms: &Prepared, at: usize, t: usize) -> Result<Matrix> {
         let mut fit = match &self.terms {
             Some(_) => self.fit(&Groups::subset(&terms.grams, &[at]))?,
@@ -163,10 +185,13 @@ impl<'a> Contest<'a> {
 /// Share of the weight that is predicted right, or −root mean squared error.
 fn score(truth: &Target, predicted: &Target, weights: &[f64]) -> f64 {
     let mean = |value: &dyn Fn(usize) -> f64| {
-        weights.iter().enumerate().map(|(i, w)| w * value(i)).sum::<f64>() / weights.iter().sum::<f64>()
+        weights.iter().enumerate().map(|(i, w)| w * value(i)).sum::<f64>()
+            / weights.iter().sum::<f64>()
     };
     match (truth, predicted) {
-        (Target::Classes { labels: y, .. }, Target::Classes { labels: p, .. }) => mean(&|i| f64::from(y[i] == p[i])),
+        (Target::Classes { labels: y, .. }, Target::Classes { labels: p, .. }) => {
+            mean(&|i| f64::from(y[i] == p[i]))
+        }
         (Target::Values(y), Target::Values(p)) => -mean(&|i| (y[i] - p[i]).powi(2)).sqrt(),
         _ => f64::NEG_INFINITY,
     }

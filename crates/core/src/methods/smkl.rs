@@ -1,13 +1,17 @@
 //! Sparse multiple kernel learning: concave penalties of the block norms, by majorise–minimise.
 //!
-//! Solves  min over w, b :  L(w, b) = g(r) + Σ_i c_i ℓ(y_i, f(x_i) + b),   r_k = ‖w_k‖²,  f = Σ_k ⟨w_k, φ_k⟩
-//! to a stationary point, g a sum of group selection terms ([`Penalty`]), concave and increasing in r.
-//! In: terms K_1..K_M, a task (or several that share β), g.   Out: β, a, b, the value L.   Paper: [Subrahmanya2010] Algorithm 2; page
+//! Solves  min over w, b :  L(w, b) = g(r) + Σ_i c_i ℓ(y_i, f(x_i) + b),   r_k = ‖w_k‖²,
+//!   f = Σ_k ⟨w_k, φ_k⟩
+//! to a stationary point, g a sum of group selection terms ([`Penalty`]), concave and increasing in
+//! r.
+//! In: terms K_1..K_M, a task (or several that share β), g.   Out: β, a, b, the value L.
+//!   Paper: [Subrahmanya2010] Algorithm 2; page
 //! docs/methods/smkl.md.
 //!
-//! A concave g lies below its tangent, g(r') ≤ g(r) + ½ Σ_k B_k (r'_k − r_k) with B_k = 2 ∂g/∂r_k, so the machine for the kernel
-//! Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the last iterate: L never rises but for the machine's own gap. Where
-//! steps are small for long they are made longer, weight by weight, and taken back where L would rise.
+//! A concave g lies below its tangent, g(r') ≤ g(r) + ½ Σ_k B_k (r'_k − r_k) with B_k = 2 ∂g/∂r_k,
+//! so the machine for the kernel Σ_k β_k K_k, β_k = 1/B_k, minimises a bound that touches L at the
+//! last iterate: L never rises but for the machine's own gap. Where steps are small for long they
+//! are made longer, weight by weight, and taken back where L would rise.
 
 mod threshold;
 
@@ -29,7 +33,8 @@ use crate::{
 };
 
 tuning! { "smkl"
-    /// The machine's final relative gap is the square of the tolerance, for multipliers are known to about the root of the gap, but at most this.
+    /// The machine's final relative gap is the square of the tolerance, for multipliers are known
+    /// to about the root of the gap, but at most this.
     largest_final_gap: f64 = 1e-6;
     /// While L falls by much, the machine's relative gap is at most this.
     largest_gap: f64 = 1e-2;
@@ -37,12 +42,14 @@ tuning! { "smkl"
     gap_decrease_share: f64 = 0.1;
     /// The machine's gap is multiplied by this where L rises in spite of the final gap.
     gap_factor: f64 = 1e-2;
-    /// Steps are made longer, and machines solved less exactly, only at tolerances of at least this: docs/methods/smkl.md, below it all steps are
-    /// those of the paper.
+    /// Steps are made longer, and machines solved less exactly, only at tolerances of at least
+    /// this: docs/methods/smkl.md, below it all steps are those of the paper.
     least_tolerance_for_long_steps: f64 = 1e-5;
-    /// Steps are made longer after two that change β by less than this, relative to its sum (docs/methods/smkl.md).
+    /// Steps are made longer after two that change β by less than this, relative to its sum
+    /// (docs/methods/smkl.md).
     slow_change: f64 = 0.2;
-    /// The limit of the length of steps grows by this factor from one to the next (docs/methods/smkl.md).
+    /// The limit of the length of steps grows by this factor from one to the next
+    /// (docs/methods/smkl.md).
     length_growth_factor: f64 = 2.0;
     /// Steps are made at most this many times as long as the paper's (docs/methods/smkl.md).
     longest_factor: f64 = 16.0;
@@ -56,13 +63,21 @@ const ROUNDED_RISE: f64 = 1e-12;
 const NOISE: f64 = 1e-6;
 
 impl Method for Smkl {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         let penalty = Penalty::parse(&self.penalty, self.eps)?;
         // One machine of several that always says no is nothing odd.
-        let alone = (job.tasks.len() == 1).then(|| job.prepared.samples.prediction(job.request.multi_class));
+        let alone = (job.tasks.len() == 1)
+            .then(|| job.prepared.samples.prediction(job.request.multi_class));
         job.fit_global(memories, observer, &mut |problem, memory, observer| {
             let mut fit = fit_penalty(problem, &penalty, memory, observer)?;
-            if fit.weights.iter().all(|w| *w == 0.0) || is_constant(&fit, &problem.parts, alone.as_ref()) {
+            if fit.weights.iter().all(|w| *w == 0.0)
+                || is_constant(&fit, &problem.parts, alone.as_ref())
+            {
                 fit.warnings.push(collapse_warning(problem, &penalty, job.request.c));
             }
             Ok(fit)
@@ -70,8 +85,9 @@ impl Method for Smkl {
     }
 }
 
-/// Minimises L from equal weights 1/M, the machine warm from the multipliers in `memory`. Weights are not taken from there: L has many
-/// stationary points, and the answer must not depend on what was fitted before.
+/// Minimises L from equal weights 1/M, the machine warm from the multipliers in `memory`. Weights
+/// are not taken from there: L has many stationary points, and the answer must not depend on what
+/// was fitted before.
 pub fn fit_penalty(
     problem: &Problem<'_>,
     penalty: &Penalty,
@@ -109,7 +125,11 @@ pub fn fit_penalty(
         accuracy.follow(last - point.value, point.point.primal.abs());
         last = point.value;
         beta = steps.lengthen(penalty, &point, next, change);
-        duals = Some(if steps.allowed { point.scaled_duals(problem, &beta) } else { point.point.duals() });
+        duals = Some(if steps.allowed {
+            point.scaled_duals(problem, &beta)
+        } else {
+            point.point.duals()
+        });
     };
     let (point, status) = point.settled(&run, penalty, accuracy.last, status)?;
     memory.duals = Some(point.point.duals());
@@ -131,7 +151,11 @@ impl MachineAccuracy {
     fn new(tol: f64) -> Self {
         let last = tol.powi(2).clamp(ROUNDED_GAP, TUNING.largest_final_gap);
         let may_be_coarse = tol >= TUNING.least_tolerance_for_long_steps;
-        Self { may_be_coarse, now: if may_be_coarse { TUNING.largest_gap.max(last) } else { last }, last }
+        Self {
+            may_be_coarse,
+            now: if may_be_coarse { TUNING.largest_gap.max(last) } else { last },
+            last,
+        }
     }
 
     /// Asks for the last gap, and for a finer one where that was asked for already.
@@ -142,17 +166,20 @@ impl MachineAccuracy {
         self.now = self.last;
     }
 
-    /// Asks for a gap in proportion to the decrease of L in the last step; `size` is the machine's objective.
+    /// Asks for a gap in proportion to the decrease of L in the last step; `size` is the machine's
+    /// objective.
     fn follow(&mut self, decrease: f64, size: f64) {
         self.now = if self.may_be_coarse {
-            (TUNING.gap_decrease_share * decrease / size).clamp(self.last, TUNING.largest_gap.max(self.last))
+            (TUNING.gap_decrease_share * decrease / size)
+                .clamp(self.last, TUNING.largest_gap.max(self.last))
         } else {
             self.last
         };
     }
 }
 
-/// Steps made longer than the paper's where those are small for long, and taken back where L rises by it.
+/// Steps made longer than the paper's where those are small for long, and taken back where L rises
+/// by it.
 struct LongSteps {
     /// May steps be made longer at this tolerance?
     allowed: bool,
@@ -174,7 +201,8 @@ impl LongSteps {
         Self { allowed, remnants: allowed, factor: 1.0, slow: false, secant, plain: None }
     }
 
-    /// The plain step, to be made instead of the last one if L rises by that: its length was to blame, or the remnants that went.
+    /// The plain step, to be made instead of the last one if L rises by that: its length was to
+    /// blame, or the remnants that went.
     fn take_back(&mut self, rises: bool) -> Option<Vec<f64>> {
         let plain = self.plain.take().filter(|_| rises)?;
         self.remnants &= self.factor > 1.0;
@@ -183,11 +211,21 @@ impl LongSteps {
     }
 
     /// The weights after `next`, the paper's step from `point`, where that changes β by `change`.
-    fn lengthen(&mut self, penalty: &Penalty, point: &SmklPoint, next: Vec<f64>, change: f64) -> Vec<f64> {
+    fn lengthen(
+        &mut self,
+        penalty: &Penalty,
+        point: &SmklPoint,
+        next: Vec<f64>,
+        change: f64,
+    ) -> Vec<f64> {
         let now = &point.point.theta;
         let slow = self.allowed && (change <= TUNING.slow_change || self.factor > 1.0);
         let longer = slow && self.slow;
-        self.factor = if longer { (TUNING.length_growth_factor * self.factor).min(TUNING.longest_factor) } else { 1.0 };
+        self.factor = if longer {
+            (TUNING.length_growth_factor * self.factor).min(TUNING.longest_factor)
+        } else {
+            1.0
+        };
         self.slow = slow;
         self.secant = self.secant.next(now, &next, self.factor);
         let kept = penalty.advance(&point.norms, now, self.remnants);
@@ -207,12 +245,15 @@ struct SecantSteps {
 }
 
 impl SecantSteps {
-    /// Secant estimate of the step that brings the rate to zero: `factor` / (1 − new / old) times the new rate, where the last step was `factor`
-    /// times the old one. Where the rate has not fallen, or there is no step to compare with, it is `limit` times the new rate.
+    /// Secant estimate of the step that brings the rate to zero: `factor` / (1 − new / old) times
+    /// the new rate, where the last step was `factor` times the old one. Where the rate has not
+    /// fallen, or there is no step to compare with, it is `limit` times the new rate.
     fn next(&self, now: &[f64], next: &[f64], limit: f64) -> Self {
         let rate: Vec<f64> = now.iter().zip(next).map(|(now, next)| (next / now).ln()).collect();
         let factor = |k: usize| {
-            let Some((old, factor)) = self.rate.get(k).zip(self.factor.get(k)) else { return limit };
+            let Some((old, factor)) = self.rate.get(k).zip(self.factor.get(k)) else {
+                return limit;
+            };
             let wanted = factor / (1.0 - rate[k] / old);
             if wanted > 0.0 { wanted.clamp(1.0, limit) } else { limit }
         };
@@ -221,7 +262,9 @@ impl SecantSteps {
     }
 
     fn step(&self, now: &[f64], next: &[f64]) -> Vec<f64> {
-        let far = |k: usize| if next[k] > 0.0 { now[k] * (self.factor[k] * self.rate[k]).exp() } else { 0.0 };
+        let far = |k: usize| {
+            if next[k] > 0.0 { now[k] * (self.factor[k] * self.rate[k]).exp() } else { 0.0 }
+        };
         (0..now.len()).map(far).collect()
     }
 }
@@ -248,17 +291,20 @@ impl SmklPoint {
         let (grams, parts) = (run.problem.grams, &run.problem.parts);
         let point = run.visit_active(accuracy, beta, start)?;
         let square: f64 = point.solutions.iter().map(|s| dot(&s.a, &s.a)).sum();
-        // The slope is ½ (s + residual ‖a‖²): w lives in the stored factors, so what they left out does not count.
+        // The slope is ½ (s + residual ‖a‖²): w lives in the stored factors, so what they left out
+        // does not count.
         let s = |t: usize| (2.0 * point.slope[t] - grams.residual(t) * square).max(0.0);
         let norms: Vec<f64> = point.theta.iter().enumerate().map(|(t, b)| b * b * s(t)).collect();
-        let paid = |(p, s): (&Part<'_>, &Solution)| p.task.loss.total(p.task.y, &s.f, s.bias, p.task.cost);
+        let paid =
+            |(p, s): (&Part<'_>, &Solution)| p.task.loss.total(p.task.y, &s.f, s.bias, p.task.cost);
         let loss = parts.iter().zip(&point.solutions).map(paid).sum();
         let value = penalty.value(&norms) + loss;
         Ok(Self { point, norms, loss, value })
     }
 
-    /// The weights of the paper's next step and their relative change, from a machine as exact as that takes: descent holds up to the machine's gap,
-    /// so a rise asks for a smaller one, and so does rest.
+    /// The weights of the paper's next step and their relative change, from a machine as exact as
+    /// that takes: descent holds up to the machine's gap, so a rise asks for a smaller one, and so
+    /// does rest.
     fn next_weights(
         &mut self,
         run: &Run<'_>,
@@ -271,7 +317,8 @@ impl SmklPoint {
             // [Subrahmanya2010] Algorithm 2: 1/β_k = B_k(r).
             let next = penalty.advance(&self.norms, now, false);
             let change = relative_change(&next, now);
-            let doubtful = accuracy.now > 2.0 * accuracy.last && self.rests(change, last, run.problem.tol);
+            let doubtful =
+                accuracy.now > 2.0 * accuracy.last && self.rests(change, last, run.problem.tol);
             if accuracy.now <= ROUNDED_GAP || !(doubtful || self.rises_above(last)) {
                 return Ok((next, change));
             }
@@ -281,8 +328,8 @@ impl SmklPoint {
         }
     }
 
-    /// Multipliers to start from at other weights: along their ray the dual objective is largest at s = A(a) / aᵀK_β a, or at the first
-    /// bound.
+    /// Multipliers to start from at other weights: along their ray the dual objective is largest at
+    /// s = A(a) / aᵀK_β a, or at the first bound.
     fn scaled_duals(&self, problem: &Problem<'_>, beta: &[f64]) -> Vec<Vec<f64>> {
         let mut duals = self.point.duals();
         if problem.machine.kink().is_some() {
@@ -290,8 +337,10 @@ impl SmklPoint {
             let to_bound = |(p, a): (&Part<'_>, &Vec<f64>)| {
                 p.task.cost.iter().zip(a).map(|(c, a)| c / a.abs()).fold(f64::INFINITY, f64::min)
             };
-            let bound = problem.parts.iter().zip(&duals).map(to_bound).fold(f64::INFINITY, f64::min);
-            let scale = (self.point.dual_sum / form.max(f64::MIN_POSITIVE)).clamp(0.0, bound.max(1.0));
+            let bound =
+                problem.parts.iter().zip(&duals).map(to_bound).fold(f64::INFINITY, f64::min);
+            let scale =
+                (self.point.dual_sum / form.max(f64::MIN_POSITIVE)).clamp(0.0, bound.max(1.0));
             duals.iter_mut().flatten().for_each(|a| *a *= scale);
         }
         duals
@@ -306,10 +355,19 @@ impl SmklPoint {
         change <= tol || (change <= NOISE && self.value >= last)
     }
 
-    /// Prunes the weights and solves anew, so that all numbers belong to the weights returned; where these were stationary, until they are so again.
-    fn settled(self, run: &Run<'_>, penalty: &Penalty, accuracy: f64, status: Status) -> Result<(Self, Status)> {
+    /// Prunes the weights and solves anew, so that all numbers belong to the weights returned;
+    /// where these were stationary, until they are so again.
+    fn settled(
+        self,
+        run: &Run<'_>,
+        penalty: &Penalty,
+        accuracy: f64,
+        status: Status,
+    ) -> Result<(Self, Status)> {
         let at_rest = status == Status::Stationary;
-        let Some(mut beta) = penalty.prune(&self.norms, &self.point.theta, at_rest) else { return Ok((self, status)) };
+        let Some(mut beta) = penalty.prune(&self.norms, &self.point.theta, at_rest) else {
+            return Ok((self, status));
+        };
         let (mut point, mut last) = (self, f64::INFINITY);
         for _ in 0..run.problem.max_iter {
             let start = point.point.duals();
@@ -333,11 +391,20 @@ pub(crate) fn relative_change(next: &[f64], now: &[f64]) -> f64 {
 /// The fit of the best constant, with no kernel at all.
 fn collapsed(mut run: Run<'_>, penalty: &Penalty) -> Result<Fit> {
     let (terms, parts) = (run.problem.grams.n_terms(), &run.problem.parts);
-    let solution = |p: &Part<'_>| Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()]);
+    let solution = |p: &Part<'_>| {
+        Solution::new(&p.task, constant_multipliers(&p.task), vec![0.0; p.task.y.len()])
+    };
     let solutions: Vec<Solution> = parts.iter().map(solution).collect();
-    let (primal, dual_sum) = (solutions.iter().map(|s| s.primal).sum(), solutions.iter().map(|s| s.dual_sum).sum());
-    run.best =
-        Some(Point { theta: vec![0.0; terms], solutions, primal, dual_sum, slope: vec![0.0; terms], images: None });
+    let (primal, dual_sum) =
+        (solutions.iter().map(|s| s.primal).sum(), solutions.iter().map(|s| s.dual_sum).sum());
+    run.best = Some(Point {
+        theta: vec![0.0; terms],
+        solutions,
+        primal,
+        dual_sum,
+        slope: vec![0.0; terms],
+        images: None,
+    });
     let value = penalty.value(&vec![0.0; terms]) + primal;
     run.finish_as(value, f64::NAN, f64::NAN, Status::Stationary)
 }

@@ -1,12 +1,18 @@
-//! Sparse selection of feature groups in a linear model: SMKL without kernels, for the squared loss.
+//! Sparse selection of feature groups in a linear model: SMKL without kernels, for the squared
+//! loss.
 //!
-//! Solves  min over w, b :  L(w, b) = g(r) + C Σ_i ½ (⟨w, x_i⟩ + b − y_i)²,   r_k = Σ_{j in group k} w_j²,
+//! Solves  min over w, b :  L(w, b) = g(r) + C Σ_i ½ (⟨w, x_i⟩ + b − y_i)²,
+//!   r_k = Σ_{j in group k} w_j²,
 //! to a stationary point, g a sum of group selection terms ([`Penalty`]).
-//! In: X, y, a group per column, g, C.   Out: w, b, β, the value L.   Paper: [Subrahmanya2010] Algorithm 1; page docs/methods/smkl.md.
+//! In: X, y, a group per column, g, C.   Out: w, b, β, the value L.
+//!   Paper: [Subrahmanya2010] Algorithm 1; page docs/methods/smkl.md.
 //!
-//! The paper's quadratic bound ½ Σ_j C_j w_j² with C_j = 1/β_k for j in group k makes each step a diagonal ridge. It is solved in the
-//! scaled variables v = S⁻¹w, S = diag(√β), so a group that is out (C_j = ∞) costs nothing:  w = S (I + C Z'Z)⁻¹ C Z'y,  Z = X S, columns
-//! and y centred, which removes b. With one linear kernel per group the kernel version takes the same steps.
+//! The paper's quadratic bound ½ Σ_j C_j w_j² with C_j = 1/β_k for j in group k makes each step a
+//! diagonal ridge. It is solved in the
+//! scaled variables v = S⁻¹w, S = diag(√β), so a group that is out (C_j = ∞) costs nothing:
+//!   w = S (I + C Z'Z)⁻¹ C Z'y,  Z = X S, columns
+//! and y centred, which removes b. With one linear kernel per group the kernel version takes the
+//! same steps.
 
 use super::smkl::{Threshold, relative_change};
 use crate::{
@@ -81,7 +87,14 @@ impl GroupedFeatures<'_> {
         }
         let trace = recorder.trace;
         let intercept = centred.mean_y - dot(&centred.mean_x, &step.coef);
-        Ok(GroupedFit { coef: step.coef, intercept, weights: beta, value: step.value, status, trace })
+        Ok(GroupedFit {
+            coef: step.coef,
+            intercept,
+            weights: beta,
+            value: step.value,
+            status,
+            trace,
+        })
     }
 }
 
@@ -110,15 +123,24 @@ impl<'a> Centred<'a> {
     fn new(data: &GroupedFeatures<'a>, penalty: &Penalty, c: f64) -> Result<Self> {
         let (n, d) = (data.x.rows(), data.x.cols());
         if data.y.len() != n || data.groups.len() != d || n == 0 || d == 0 {
-            let got = format!("{n} × {d} with {} targets and {} groups", data.y.len(), data.groups.len());
-            return Err(Error::shape("grouped features", "a target per row and a group per column", got));
+            let got =
+                format!("{n} × {d} with {} targets and {} groups", data.y.len(), data.groups.len());
+            return Err(Error::shape(
+                "grouped features",
+                "a target per row and a group per column",
+                got,
+            ));
         }
         if !(c.is_finite() && c > 0.0) {
             return Err(Error::param("C", "a finite number > 0", c));
         }
         let n_groups = data.groups.iter().max().map_or(0, |g| g + 1);
         if let Some(empty) = (0..n_groups).find(|g| !data.groups.contains(g)) {
-            return Err(Error::data("groups", format!("group {empty} has no column"), "count them without gaps"));
+            return Err(Error::data(
+                "groups",
+                format!("group {empty} has no column"),
+                "count them without gaps",
+            ));
         }
         penalty.check(n_groups)?;
         let mean = |v: &[f64]| v.iter().sum::<f64>() / n as f64;
@@ -133,7 +155,8 @@ impl<'a> Centred<'a> {
         Ok(Self { columns, y, mean_x, mean_y, groups: data.groups, n_groups, c })
     }
 
-    /// Solves anew at pruned weights; where the weights before were stationary, until they are so again.
+    /// Solves anew at pruned weights; where the weights before were stationary, until they are so
+    /// again.
     fn solve_pruned(
         &self,
         penalty: &Penalty,
@@ -170,10 +193,12 @@ impl<'a> Centred<'a> {
         out
     }
 
-    /// The diagonal ridge for β, by the smaller of the two systems: (I + C Z'Z) v = C Z'y, or v = Z'u with (I/C + ZZ') u = y.
+    /// The diagonal ridge for β, by the smaller of the two systems: (I + C Z'Z) v = C Z'y, or v =
+    /// Z'u with (I/C + ZZ') u = y.
     fn solve(&self, penalty: &Penalty, beta: &[f64]) -> Result<GroupRidge> {
         let n = self.y.len();
-        let active: Vec<usize> = (0..self.groups.len()).filter(|&j| beta[self.groups[j]] > 0.0).collect();
+        let active: Vec<usize> =
+            (0..self.groups.len()).filter(|&j| beta[self.groups[j]] > 0.0).collect();
         let d = active.len();
         let scale: Vec<f64> = active.iter().map(|&j| beta[self.groups[j]].sqrt()).collect();
         let mut z = Matrix::zeros(d, n);

@@ -1,4 +1,5 @@
-//! Equal weights 1/M for all kernels: the baseline that every method which learns weights has to beat.
+//! Equal weights 1/M for all kernels: the baseline that every method which learns weights has to
+//! beat.
 
 use super::Method;
 use crate::{
@@ -15,7 +16,12 @@ const EQUAL: f64 = 1e-8;
 pub(super) struct Uniform;
 
 impl Method for Uniform {
-    fn fit(&self, job: &Job<'_>, memories: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        memories: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         job.fit_global(memories, observer, &mut |problem, memory, observer| {
             let terms = problem.grams.n_terms();
             fixed(problem, vec![1.0 / terms as f64; terms], memory, observer)

@@ -2,9 +2,15 @@
 
 use crate::data::Rng;
 
-/// The 95 % percentile interval of `statistic` over `draws` resamples of `n` rows with replacement; resamples on which it is undefined
-/// are left out, and `None` is the answer where half of them are.
-pub fn bootstrap(n: usize, draws: usize, seed: u64, statistic: impl Fn(&[usize]) -> Option<f64>) -> Option<(f64, f64)> {
+/// The 95 % percentile interval of `statistic` over `draws` resamples of `n` rows with replacement;
+/// resamples on which it is undefined are left out, and `None` is the answer where half of them
+/// are.
+pub fn bootstrap(
+    n: usize,
+    draws: usize,
+    seed: u64,
+    statistic: impl Fn(&[usize]) -> Option<f64>,
+) -> Option<(f64, f64)> {
     let mut rng = Rng::new(seed);
     let mut values: Vec<f64> = (0..if n == 0 { 0 } else { draws })
         .filter_map(|_| statistic(&(0..n).map(|_| rng.below(n)).collect::<Vec<_>>()))
@@ -18,12 +24,14 @@ pub fn bootstrap(n: usize, draws: usize, seed: u64, statistic: impl Fn(&[usize])
     Some((at(0.025), at(0.975)))
 }
 
-/// The 95 % percentile bootstrap interval of the mean of `values`, one per fold or repeat; `None` for fewer than three.
+/// The 95 % percentile bootstrap interval of the mean of `values`, one per fold or repeat; `None`
+/// for fewer than three.
 pub fn mean_interval(values: &[f64], seed: u64) -> Option<(f64, f64)> {
     if values.len() < 3 {
         return None;
     }
-    let mean = |index: &[usize]| Some(index.iter().map(|&i| values[i]).sum::<f64>() / index.len() as f64);
+    let mean =
+        |index: &[usize]| Some(index.iter().map(|&i| values[i]).sum::<f64>() / index.len() as f64);
     bootstrap(values.len(), 2000, seed, mean)
 }
 

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{accuracy, auc, balanced_accuracy, cost, f1, log_loss, macro_f1, mae, mcc, micro_f1, nmse, r2, rmse};
+use super::{
+    accuracy, auc, balanced_accuracy, cost, f1, log_loss, macro_f1, mae, mcc, micro_f1, nmse, r2,
+    rmse,
+};
 use crate::{Error, Result, data::Target, linalg::Matrix};
 
 /// A measure of how well predictions agree with the truth.
@@ -13,7 +16,8 @@ pub enum Metric {
     Accuracy,
     /// Mean recall over classes.
     BalancedAccuracy,
-    /// Area under the ROC curve; the mean over classes, each against the rest, where there are more than two.
+    /// Area under the ROC curve; the mean over classes, each against the rest, where there are more
+    /// than two.
     Auc,
     /// The correlation coefficient of Matthews.
     Mcc,
@@ -65,13 +69,20 @@ impl Metric {
         if let Some((_, metric)) = NAMES.iter().find(|(known, _)| *known == plain) {
             return Ok(*metric);
         }
-        let costs = plain.strip_prefix("cost(").and_then(|t| t.strip_suffix(')')).and_then(|t| t.split_once(','));
+        let costs = plain
+            .strip_prefix("cost(")
+            .and_then(|t| t.strip_suffix(')'))
+            .and_then(|t| t.split_once(','));
         let number = |t: &str| t.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
         if let Some((Some(c1), Some(c2))) = costs.map(|(a, b)| (number(a), number(b))) {
             return Ok(Self::Cost { c1, c2 });
         }
         let known: Vec<&str> = NAMES.iter().map(|n| n.0).collect();
-        Err(Error::param("metric", format!("one of {}, cost(c1, c2)", known.join(", ")), format!("`{name}`")))
+        Err(Error::param(
+            "metric",
+            format!("one of {}, cost(c1, c2)", known.join(", ")),
+            format!("`{name}`"),
+        ))
     }
 
     /// Accuracy for classes, RMSE for values.
@@ -83,7 +94,10 @@ impl Metric {
     pub fn name(self) -> String {
         match self {
             Self::Cost { c1, c2 } => format!("cost({c1}, {c2})"),
-            other => NAMES.iter().find(|(_, m)| *m == other).map_or_else(String::new, |n| n.0.replace('_', " ")),
+            other => NAMES
+                .iter()
+                .find(|(_, m)| *m == other)
+                .map_or_else(String::new, |n| n.0.replace('_', " ")),
         }
     }
 
@@ -107,16 +121,23 @@ impl Metric {
                 }
                 if matches!(self, Self::F1 | Self::Cost { .. }) && names.len() != 2 {
                     let got = format!("{} with {} classes", self.name(), names.len());
-                    return Err(Error::param("metric", "macro_f1 or another for more than two classes", got));
+                    return Err(Error::param(
+                        "metric",
+                        "macro_f1 or another for more than two classes",
+                        got,
+                    ));
                 }
                 Ok(())
             }
             Target::Values(_) if values => Ok(()),
-            Target::Values(_) => Err(Error::param("metric", "one of rmse, mae, r2, nmse for values", self.name())),
+            Target::Values(_) => {
+                Err(Error::param("metric", "one of rmse, mae, r2, nmse for values", self.name()))
+            }
         }
     }
 
-    /// Measures predictions. `scores` has a column per class, one in all for two; `probabilities` a column per class, where there are any.
+    /// Measures predictions. `scores` has a column per class, one in all for two; `probabilities` a
+    /// column per class, where there are any.
     pub fn evaluate(
         self,
         truth: &Target,
@@ -136,9 +157,11 @@ impl Metric {
                 Self::Cost { c1, c2 } => cost(t, p, 1, (c1, c2)),
                 Self::LogLoss => match probabilities {
                     Some(probabilities) => log_loss(t, probabilities),
-                    None => {
-                        Err(Error::param("metric", "one that needs no probabilities, or loss = logistic", "log_loss"))
-                    }
+                    None => Err(Error::param(
+                        "metric",
+                        "one that needs no probabilities, or loss = logistic",
+                        "log_loss",
+                    )),
                 },
                 _ => self.check(truth).map(|()| f64::NAN),
             },
@@ -149,12 +172,17 @@ impl Metric {
                 Self::Nmse => nmse(t, p),
                 _ => self.check(truth).map(|()| f64::NAN),
             },
-            _ => Err(Error::data("target", "classes on one side and numbers on the other", "compare like with like")),
+            _ => Err(Error::data(
+                "target",
+                "classes on one side and numbers on the other",
+                "compare like with like",
+            )),
         }
     }
 }
 
-/// One column ranks the second class. Several: the mean over the classes that occur, each against the rest.
+/// One column ranks the second class. Several: the mean over the classes that occur, each against
+/// the rest.
 fn class_auc(truth: &[usize], scores: &Matrix) -> Result<f64> {
     let one = |class: usize, column: usize| {
         auc(&truth.iter().map(|&t| t == class).collect::<Vec<_>>(), &scores.column(column))
@@ -165,7 +193,11 @@ fn class_auc(truth: &[usize], scores: &Matrix) -> Result<f64> {
     let there: Vec<usize> = (0..scores.cols()).filter(|c| truth.contains(c)).collect();
     let each = there.iter().map(|&c| one(c, c)).collect::<Result<Vec<f64>>>()?;
     if each.is_empty() {
-        return Err(Error::data("AUC", "no class of the model occurs", "bring rows of at least two classes"));
+        return Err(Error::data(
+            "AUC",
+            "no class of the model occurs",
+            "bring rows of at least two classes",
+        ));
     }
     Ok(each.iter().sum::<f64>() / each.len() as f64)
 }
@@ -182,7 +214,10 @@ mod tests {
         }
         assert_eq!(Metric::named("cost(4, 1)").unwrap(), Metric::Cost { c1: 4.0, c2: 1.0 });
         for wrong in ["acc", "cost", "cost(1)", "cost(0, 1)", ""] {
-            assert!(Metric::named(wrong).unwrap_err().to_string().contains("balanced_accuracy"), "{wrong}");
+            assert!(
+                Metric::named(wrong).unwrap_err().to_string().contains("balanced_accuracy"),
+                "{wrong}"
+            );
         }
     }
 

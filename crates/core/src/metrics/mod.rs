@@ -1,4 +1,5 @@
-//! How good predictions are. Classes are indices into the target's names; every function checks that lengths agree.
+//! How good predictions are. Classes are indices into the target's names; every function checks
+//! that lengths agree.
 
 mod interval;
 mod metric;
@@ -17,12 +18,17 @@ pub fn accuracy(truth: &[usize], predicted: &[usize]) -> Result<f64> {
 /// Mean recall over the classes that occur in `truth`.
 pub fn balanced_accuracy(truth: &[usize], predicted: &[usize]) -> Result<f64> {
     let classes = per_class(truth, predicted)?;
-    let recalls: Vec<f64> = classes.iter().filter(|c| c.truth > 0).map(|c| c.correct as f64 / c.truth as f64).collect();
+    let recalls: Vec<f64> =
+        classes.iter().filter(|c| c.truth > 0).map(|c| c.correct as f64 / c.truth as f64).collect();
     Ok(recalls.iter().sum::<f64>() / recalls.len() as f64)
 }
 
 /// `table[t][p]`: how many samples of class t were predicted as p.
-pub fn confusion(truth: &[usize], predicted: &[usize], n_classes: usize) -> Result<Vec<Vec<usize>>> {
+pub fn confusion(
+    truth: &[usize],
+    predicted: &[usize],
+    n_classes: usize,
+) -> Result<Vec<Vec<usize>>> {
     check(truth, predicted)?;
     let mut table = vec![vec![0; n_classes]; n_classes];
     for (&t, &p) in truth.iter().zip(predicted) {
@@ -34,17 +40,26 @@ pub fn confusion(truth: &[usize], predicted: &[usize], n_classes: usize) -> Resu
     Ok(table)
 }
 
-/// Area under the ROC curve: the chance that a positive's decision value exceeds a negative's, ties counting half.
+/// Area under the ROC curve: the chance that a positive's decision value exceeds a negative's, ties
+/// counting half.
 pub fn auc(positive: &[bool], decision: &[f64]) -> Result<f64> {
     check(positive, decision)?;
     if let Some(i) = decision.iter().position(|d| d.is_nan()) {
-        return Err(Error::data("decision values", format!("sample {} is NaN", i + 1), "the AUC needs an order"));
+        return Err(Error::data(
+            "decision values",
+            format!("sample {} is NaN", i + 1),
+            "the AUC needs an order",
+        ));
     }
     let n_positive = positive.iter().filter(|&&p| p).count();
     let n_negative = positive.len() - n_positive;
     if n_positive == 0 || n_negative == 0 {
         let problem = format!("all {} samples are of one class", positive.len());
-        return Err(Error::data("AUC", problem, "it compares positives with negatives: bring samples of both"));
+        return Err(Error::data(
+            "AUC",
+            problem,
+            "it compares positives with negatives: bring samples of both",
+        ));
     }
     let mut order: Vec<usize> = (0..decision.len()).collect();
     order.sort_by(|&i, &j| decision[i].total_cmp(&decision[j]));
@@ -58,13 +73,15 @@ pub fn auc(positive: &[bool], decision: &[f64]) -> Result<f64> {
     Ok((rank_sum - p * (p + 1.0) / 2.0) / (p * n))
 }
 
-/// Matthews correlation, for any number of classes; 0 where it is undefined (one class only on either side).
+/// Matthews correlation, for any number of classes; 0 where it is undefined (one class only on
+/// either side).
 pub fn mcc(truth: &[usize], predicted: &[usize]) -> Result<f64> {
     let classes = per_class(truth, predicted)?;
     let sum = |f: fn(&Class) -> f64| classes.iter().map(f).sum::<f64>();
     let n = truth.len() as f64;
     let covariance = n * sum(|c| c.correct as f64) - sum(|c| c.truth as f64 * c.predicted as f64);
-    let variances = (n * n - sum(|c| (c.truth as f64).powi(2))) * (n * n - sum(|c| (c.predicted as f64).powi(2)));
+    let variances = (n * n - sum(|c| (c.truth as f64).powi(2)))
+        * (n * n - sum(|c| (c.predicted as f64).powi(2)));
     Ok(if variances == 0.0 { 0.0 } else { covariance / variances.sqrt() })
 }
 
@@ -77,20 +94,27 @@ pub fn f1(truth: &[usize], predicted: &[usize], positive: usize) -> Result<f64> 
 /// Mean F1 over the classes that occur in `truth` or `predicted`.
 pub fn macro_f1(truth: &[usize], predicted: &[usize]) -> Result<f64> {
     let classes = per_class(truth, predicted)?;
-    let scores: Vec<f64> = classes.iter().filter(|c| c.truth + c.predicted > 0).map(Class::f1).collect();
+    let scores: Vec<f64> =
+        classes.iter().filter(|c| c.truth + c.predicted > 0).map(Class::f1).collect();
     Ok(scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
-/// F1 from the counts of all classes together. Where every sample has one class this is the accuracy, and it is here for that reason.
+/// F1 from the counts of all classes together. Where every sample has one class this is the
+/// accuracy, and it is here for that reason.
 pub fn micro_f1(truth: &[usize], predicted: &[usize]) -> Result<f64> {
     let classes = per_class(truth, predicted)?;
     let sum = |f: fn(&Class) -> usize| classes.iter().map(f).sum::<usize>() as f64;
     Ok(2.0 * sum(|c| c.correct) / (sum(|c| c.truth) + sum(|c| c.predicted)))
 }
 
-/// Mean cost of an error: `c1` for a positive that was missed, `c2` for anything else taken for a positive, and 1 for classes other
-/// than `positive` mistaken for each other.
-pub fn cost(truth: &[usize], predicted: &[usize], positive: usize, (c1, c2): (f64, f64)) -> Result<f64> {
+/// Mean cost of an error: `c1` for a positive that was missed, `c2` for anything else taken for a
+/// positive, and 1 for classes other than `positive` mistaken for each other.
+pub fn cost(
+    truth: &[usize],
+    predicted: &[usize],
+    positive: usize,
+    (c1, c2): (f64, f64),
+) -> Result<f64> {
     check(truth, predicted)?;
     let cost = |(&t, &p): (&usize, &usize)| match (t == p, t == positive, p == positive) {
         (true, ..) => 0.0,
@@ -101,7 +125,8 @@ pub fn cost(truth: &[usize], predicted: &[usize], positive: usize, (c1, c2): (f6
     Ok(truth.iter().zip(predicted).map(cost).sum::<f64>() / truth.len() as f64)
 }
 
-/// Mean −log of the probability given to the true class, a column per class; probabilities below 10⁻¹⁵ count as that.
+/// Mean −log of the probability given to the true class, a column per class; probabilities below
+/// 10⁻¹⁵ count as that.
 pub fn log_loss(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
     if truth.len() != probabilities.rows() || truth.iter().any(|t| *t >= probabilities.cols()) {
         let got = format!("({}, {})", probabilities.rows(), probabilities.cols());
@@ -135,7 +160,11 @@ pub fn nmse(truth: &[f64], predicted: &[f64]) -> Result<f64> {
     // A constant's mean may be off by a rounding error, so its variance need not be an exact zero.
     if variance <= (f64::EPSILON * center).powi(2) * truth.len() as f64 {
         let problem = format!("all {} values are equal", truth.len());
-        return Err(Error::data("true values", problem, "an error relative to their variance needs some: use rmse"));
+        return Err(Error::data(
+            "true values",
+            problem,
+            "an error relative to their variance needs some: use rmse",
+        ));
     }
     Ok(error / variance)
 }
@@ -221,7 +250,11 @@ mod tests {
         let mut wins = 0.0;
         for i in 0..6 {
             for j in (0..6).filter(|&j| positive[i] && !positive[j]) {
-                wins += if decision[i] > decision[j] { 1.0 } else { 0.5 * f64::from(decision[i] == decision[j]) };
+                wins += if decision[i] > decision[j] {
+                    1.0
+                } else {
+                    0.5 * f64::from(decision[i] == decision[j])
+                };
             }
         }
         close(auc(&positive, &decision), wins / 9.0);
@@ -243,6 +276,8 @@ mod tests {
     #[test]
     fn lengths_are_checked() {
         assert!(accuracy(&[0], &[0, 1]).is_err() && accuracy(&[], &[]).is_err());
-        assert!(rmse(&[], &[]).is_err() && auc(&[], &[]).is_err() && confusion(&[0], &[2], 2).is_err());
+        assert!(
+            rmse(&[], &[]).is_err() && auc(&[], &[]).is_err() && confusion(&[0], &[2], 2).is_err()
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! Decision functions of new rows, chunk by chunk. What several functions or kernels need of a row is computed once: a kernel is prepared
-//! once on the stored rows and once on each chunk; distances and products serve all kernels that start from them; and where a kernel has
-//! features at hand, its whole share of a function is one dot product, whatever the number of stored rows.
+//! Decision functions of new rows, chunk by chunk. What several functions or kernels need of a row
+//! is computed once: a kernel is prepared once on the stored rows and once on each chunk; distances
+//! and products serve all kernels that start from them; and where a kernel has features at hand,
+//! its whole share of a function is one dot product, whatever the number of stored rows.
 
 use std::{
     fmt,
@@ -14,8 +15,8 @@ use crate::{
     linalg::{Matrix, dot},
 };
 
-/// The most numbers (of 8 bytes) that directions in feature space may take, all functions together, 256 MiB; where they would take
-/// more, new rows are compared with the stored rows one by one.
+/// The most numbers (of 8 bytes) that directions in feature space may take, all functions together,
+/// 256 MiB; where they would take more, new rows are compared with the stored rows one by one.
 const MAX_DIRECTIONS: usize = 1 << 25;
 
 /// A predictor made ready for rows like those it was shown.
@@ -25,12 +26,14 @@ pub(super) struct Evaluation {
     parts: Vec<EvaluationPart>,
 }
 
-/// What the first evaluation makes for all later ones: for rows that lack nothing, and for others. It is no part of a predictor's value.
+/// What the first evaluation makes for all later ones: for rows that lack nothing, and for others.
+/// It is no part of a predictor's value.
 #[derive(Default)]
 pub(super) struct Cache([OnceLock<Arc<Evaluation>>; 2]);
 
 impl Cache {
-    /// What is there, or what `make` makes. Two threads may both make it, which is better than one waiting inside the other's work.
+    /// What is there, or what `make` makes. Two threads may both make it, which is better than one
+    /// waiting inside the other's work.
     pub fn get(&self, complete: bool, make: impl FnOnce() -> Evaluation) -> Arc<Evaluation> {
         let place = &self.0[usize::from(complete)];
         place.get().cloned().unwrap_or_else(|| {
@@ -79,7 +82,8 @@ struct KernelShare {
 impl KernelShare {
     /// With rows counted among `rows`, both ascending: as many as these, they are these.
     fn within(mut self, rows: &[usize]) -> Self {
-        let mut pairs: Vec<(usize, f64)> = places(&self.at, rows).into_iter().zip(self.coef).collect();
+        let mut pairs: Vec<(usize, f64)> =
+            places(&self.at, rows).into_iter().zip(self.coef).collect();
         pairs.sort_unstable_by_key(|(at, _)| *at);
         (self.at, self.coef) = pairs.into_iter().unzip();
         self
@@ -95,7 +99,8 @@ struct KernelShares {
 }
 
 impl KernelShares {
-    /// Shares of stored rows combined, one function each; `None` where the kernel has no features at hand, or too many.
+    /// Shares of stored rows combined, one function each; `None` where the kernel has no features
+    /// at hand, or too many.
     fn directions(&self, stored: &Rows) -> Option<Directions> {
         if !self.spec.has_features() {
             return None;
@@ -127,32 +132,48 @@ impl Evaluation {
         let constants: Vec<f64> = predictor.decisions.iter().map(|d| d.constant).collect();
         let spherical = predictor.spherical;
         // Affine kernels add up to one, unless something is to be done kernel by kernel.
-        let joins = !spherical && x.is_complete() && constants.len() * x.text_start() <= MAX_DIRECTIONS;
-        let is_affine = |b: &KernelShares| joins && b.form != TermForm::Columns && b.spec.function.is_affine();
-        let (affine, others): (Vec<_>, Vec<_>) = bundles(predictor, kernels).into_iter().partition(is_affine);
+        let joins =
+            !spherical && x.is_complete() && constants.len() * x.text_start() <= MAX_DIRECTIONS;
+        let is_affine =
+            |b: &KernelShares| joins && b.form != TermForm::Columns && b.spec.function.is_affine();
+        let (affine, others): (Vec<_>, Vec<_>) =
+            bundles(predictor, kernels).into_iter().partition(is_affine);
         let mut parts = Vec::new();
         if !affine.is_empty() {
-            parts.push(EvaluationPart::Explicit(Explicit::joined(&affine, constants.len(), x, &predictor.rows)));
+            parts.push(EvaluationPart::Explicit(Explicit::joined(
+                &affine,
+                constants.len(),
+                x,
+                &predictor.rows,
+            )));
         }
         let mut together: Vec<Vec<KernelShares>> = Vec::new();
         for bundle in others {
             match bundle.form {
-                TermForm::Columns => parts.extend(bundle.shares.into_iter().map(EvaluationPart::Ready)),
+                TermForm::Columns => {
+                    parts.extend(bundle.shares.into_iter().map(EvaluationPart::Ready))
+                }
                 TermForm::Features => {
-                    parts.push(EvaluationPart::Explicit(Explicit::mapped(bundle, &predictor.frequencies)));
+                    parts.push(EvaluationPart::Explicit(Explicit::mapped(
+                        bundle,
+                        &predictor.frequencies,
+                    )));
                 }
                 TermForm::Samples => match bundle.directions(&predictor.rows) {
-                    Some(directions) => parts.push(EvaluationPart::Explicit(Explicit::combined(bundle, directions))),
-                    None => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec)) {
+                    Some(directions) => {
+                        parts.push(EvaluationPart::Explicit(Explicit::combined(bundle, directions)))
+                    }
+                    None => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec))
+                    {
                         Some(group) => group.push(bundle),
                         None => together.push(vec![bundle]),
                     },
                 },
             }
         }
-        parts.extend(
-            together.into_iter().map(|group| EvaluationPart::StoredKernels(StoredKernels::new(group, &predictor.rows))),
-        );
+        parts.extend(together.into_iter().map(|group| {
+            EvaluationPart::StoredKernels(StoredKernels::new(group, &predictor.rows))
+        }));
         Self { constants, spherical, parts }
     }
 
@@ -161,15 +182,24 @@ impl Evaluation {
         out.chunks_mut(self.constants.len()).for_each(|row| row.copy_from_slice(&self.constants));
         for part in &self.parts {
             match part {
-                EvaluationPart::StoredKernels(stored) => stored.add(x, self.spherical, out, self.constants.len()),
-                EvaluationPart::Explicit(explicit) => explicit.add(x, self.spherical, out, self.constants.len()),
+                EvaluationPart::StoredKernels(stored) => {
+                    stored.add(x, self.spherical, out, self.constants.len())
+                }
+                EvaluationPart::Explicit(explicit) => {
+                    explicit.add(x, self.spherical, out, self.constants.len())
+                }
                 EvaluationPart::Ready(share) => {
                     let absent = ready_made.absent(&share.at);
                     for (i, out) in out.chunks_mut(self.constants.len()).enumerate() {
                         let row = ready_made.numbers().row(i);
                         out[share.function] += match &absent {
                             Some(absent) if absent[i] => share.absent,
-                            _ => share.at.iter().zip(&share.coef).map(|(&c, coef)| coef * row[c]).sum(),
+                            _ => share
+                                .at
+                                .iter()
+                                .zip(&share.coef)
+                                .map(|(&c, coef)| coef * row[c])
+                                .sum(),
                         };
                     }
                 }
@@ -188,15 +218,23 @@ fn bundles(predictor: &Predictor, kernels: &[KernelSpec]) -> Vec<KernelShares> {
         };
         (term.kernel, form, KernelShare { function, at, coef: coef.clone(), absent: term.absent })
     };
-    let mut all: Vec<_> =
-        predictor.decisions.iter().enumerate().flat_map(|(m, d)| d.terms.iter().map(move |t| share(m, t))).collect();
+    let mut all: Vec<_> = predictor
+        .decisions
+        .iter()
+        .enumerate()
+        .flat_map(|(m, d)| d.terms.iter().map(move |t| share(m, t)))
+        .collect();
     all.sort_by_key(|(kernel, form, _)| (*kernel, *form));
     let bundle = |same: &[(usize, TermForm, KernelShare)]| {
         let mut spec = kernels[same[0].0].clone();
         if !spec.is_precomputed() {
             spec.columns.iter_mut().for_each(|c| *c = predictor.columns.partition_point(|u| u < c));
         }
-        KernelShares { spec, form: same[0].1, shares: same.iter().map(|(.., share)| share.clone()).collect() }
+        KernelShares {
+            spec,
+            form: same[0].1,
+            shares: same.iter().map(|(.., share)| share.clone()).collect(),
+        }
     };
     all.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(bundle).collect()
 }
@@ -236,13 +274,19 @@ impl FeatureMap {
 }
 
 impl Explicit {
-    fn mapped(KernelShares { spec, shares, .. }: KernelShares, frequencies: &[Frequencies]) -> Self {
+    fn mapped(
+        KernelShares { spec, shares, .. }: KernelShares,
+        frequencies: &[Frequencies],
+    ) -> Self {
         let count = shares.iter().map(|s| s.coef.len()).max().unwrap_or(0);
         let map = match spec.function.spectrum() {
-            Some(_) => {
-                frequencies.iter().find_map(|f| Waves::new(spec.function, f, &spec.columns)).map(FeatureMap::Waves)
+            Some(_) => frequencies
+                .iter()
+                .find_map(|f| Waves::new(spec.function, f, &spec.columns))
+                .map(FeatureMap::Waves),
+            None => {
+                Monomials::of(spec.function, spec.columns.len(), count).map(FeatureMap::Monomials)
             }
-            None => Monomials::of(spec.function, spec.columns.len(), count).map(FeatureMap::Monomials),
         };
         Self { spec, features: Features::Mapped(map), shares }
     }
@@ -253,16 +297,20 @@ impl Explicit {
 
     /// The sum of affine kernels, on all numeric columns of `x`.
     fn joined(bundles: &[KernelShares], functions: usize, x: &Rows, stored: &Rows) -> Self {
-        let mut directions = Directions::new(functions, (x.sparse_start(), x.text_start() - x.sparse_start()));
+        let mut directions =
+            Directions::new(functions, (x.sparse_start(), x.text_start() - x.sparse_start()));
         for KernelShares { spec, form, shares } in bundles {
             let rows = spec.points(stored);
             for share in shares {
                 if *form == TermForm::Samples {
-                    directions.add(share.function, (&rows, &share.at), &share.coef, |feature| spec.columns[feature]);
+                    directions.add(share.function, (&rows, &share.at), &share.coef, |feature| {
+                        spec.columns[feature]
+                    });
                     continue;
                 }
                 // The monomials are √offset, where there is one, and the columns.
-                let (constants, weights) = share.coef.split_at(share.coef.len().saturating_sub(spec.columns.len()));
+                let (constants, weights) =
+                    share.coef.split_at(share.coef.len().saturating_sub(spec.columns.len()));
                 let root = rows.offset().sqrt();
                 constants.iter().for_each(|c| directions.add_constant(share.function, c * root));
                 for (&column, weight) in spec.columns.iter().zip(weights) {
@@ -272,7 +320,11 @@ impl Explicit {
         }
         let spec = KernelSpec::new(Function::Linear, (0..x.text_start()).collect(), String::new());
         let share = |function| KernelShare { function, ..KernelShare::default() };
-        Self { spec, features: Features::Combined(directions), shares: (0..functions).map(share).collect() }
+        Self {
+            spec,
+            features: Features::Combined(directions),
+            shares: (0..functions).map(share).collect(),
+        }
     }
 
     fn add(&self, x: &Rows, spherical: bool, out: &mut [f64], functions: usize) {
@@ -283,7 +335,8 @@ impl Explicit {
             Features::Combined(_) => (None, None),
             Features::Mapped(map) => (map.as_ref(), points.numbers()),
         };
-        let (mut values, mut mapped) = (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, FeatureMap::len)]);
+        let (mut values, mut mapped) =
+            (vec![0.0; self.shares.len()], vec![0.0; map.map_or(0, FeatureMap::len)]);
         for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
                 self.shares.iter().for_each(|s| out[s.function] += s.absent);
@@ -293,7 +346,10 @@ impl Explicit {
                 (Features::Combined(directions), ..) => directions.values(&points, i, &mut values),
                 (Features::Mapped(_), Some(map), Some(numbers)) => {
                     map.map(numbers.row(i), &mut mapped);
-                    values.iter_mut().zip(&self.shares).for_each(|(v, s)| *v = dot(&mapped, &s.coef));
+                    values
+                        .iter_mut()
+                        .zip(&self.shares)
+                        .for_each(|(v, s)| *v = dot(&mapped, &s.coef));
                 }
                 _ => {}
             }
@@ -365,7 +421,9 @@ impl StoredKernels {
         let absent = x.absent(&specs[0].columns);
         let squares: Vec<Vec<f64>> = match &points {
             _ if !spherical => vec![Vec::new(); specs.len()],
-            PreparedRows::Once(points) => specs.iter().map(|s| points.diagonal_of(s.function)).collect(),
+            PreparedRows::Once(points) => {
+                specs.iter().map(|s| points.diagonal_of(s.function)).collect()
+            }
             PreparedRows::Together(_) => specs.iter().map(|s| s.points(x).diagonal()).collect(),
         };
         let lines = if matches!(points, PreparedRows::Once(_)) { 1 } else { specs.len() };
@@ -373,7 +431,10 @@ impl StoredKernels {
         let (mut values, mut some) = (Vec::new(), Vec::new());
         for (i, out) in out.chunks_mut(functions).enumerate() {
             if absent.as_ref().is_some_and(|a| a[i]) {
-                self.kernels.iter().flat_map(|k| &k.shares).for_each(|s| out[s.function] += s.absent);
+                self.kernels
+                    .iter()
+                    .flat_map(|k| &k.shares)
+                    .for_each(|s| out[s.function] += s.absent);
                 continue;
             }
             points.row(i, &self.rows, &mut numbers);

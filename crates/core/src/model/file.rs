@@ -1,4 +1,5 @@
-//! The model file: tensors and one JSON header, in the safetensors layout, with a checksum over everything.
+//! The model file: tensors and one JSON header, in the safetensors layout, with a checksum over
+//! everything.
 //!
 //! ```text
 //! 8 bytes   header length h, little endian
@@ -7,7 +8,8 @@
 //! the rest  raw little-endian tensors
 //! ```
 //!
-//! The checksum covers the whole file with its own eight digits set to zeros, so a truncated or altered file is refused.
+//! The checksum covers the whole file with its own eight digits set to zeros, so a truncated or
+//! altered file is refused.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -117,12 +119,20 @@ fn put_rows(p: &Predictor, tensors: &mut Tensors) {
     if let Some(sparse) = p.rows.sparse() {
         let (starts, columns, values) = sparse.parts();
         tensors.put_index("sparse_starts".into(), starts);
-        tensors.put_index("sparse_columns".into(), &columns.iter().map(|&c| c as usize).collect::<Vec<_>>());
+        tensors.put_index(
+            "sparse_columns".into(),
+            &columns.iter().map(|&c| c as usize).collect::<Vec<_>>(),
+        );
         tensors.put_f64("sparse_values".into(), values);
     }
     for Frequencies { law, draws } in &p.frequencies {
         let shape = vec![draws.rows(), draws.cols()];
-        tensors.put(frequencies_of(*law), "F64", shape, draws.data().iter().map(|v| v.to_le_bytes()));
+        tensors.put(
+            frequencies_of(*law),
+            "F64",
+            shape,
+            draws.data().iter().map(|v| v.to_le_bytes()),
+        );
     }
     for (k, sequences) in p.rows.sequences().iter().enumerate() {
         tensors.put_index(format!("sequence_ends.{k}"), sequences.parts().1);
@@ -141,7 +151,8 @@ impl Model {
         for (k, sequences) in p.rows.sequences().iter().enumerate() {
             tensors.put_text(format!("sequences.{k}"), sequences.parts().0);
         }
-        let unwritable = |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
+        let unwritable =
+            |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
         let header = Header {
             task: self.task.clone(),
             input: self.input.clone(),
@@ -168,10 +179,15 @@ impl Model {
 
     /// Stores the terms of a localized model's functions; other models have none.
     fn put_functions(&self, tensors: &mut Tensors) -> Vec<FunctionHeader> {
-        let functions = if self.localized.is_some() { self.predictor.decisions.as_slice() } else { &[] };
+        let functions =
+            if self.localized.is_some() { self.predictor.decisions.as_slice() } else { &[] };
         let functions = functions.iter().enumerate().map(|(k, f)| FunctionHeader {
             constant: f.constant,
-            terms: tensors.put_terms(&f.terms, &format!("function_rows.{k}"), &format!("function_coef.{k}")),
+            terms: tensors.put_terms(
+                &f.terms,
+                &format!("function_rows.{k}"),
+                &format!("function_coef.{k}"),
+            ),
         });
         functions.collect()
     }
@@ -186,7 +202,11 @@ impl Model {
             tensors.put_f64(format!("weights.{k}"), &m.weights);
             tensors.put_index(format!("support.{k}"), &m.support);
             tensors.put_f64(format!("dual_coef.{k}"), &m.dual_coef);
-            let terms = tensors.put_terms(&decision.terms, &format!("term_rows.{k}"), &format!("term_coef.{k}"));
+            let terms = tensors.put_terms(
+                &decision.terms,
+                &format!("term_rows.{k}"),
+                &format!("term_coef.{k}"),
+            );
             machines.push(MachineHeader {
                 intercept: m.intercept,
                 constant: decision.constant,
@@ -200,8 +220,9 @@ impl Model {
 
     /// Reads what [`Model::to_bytes`] wrote; refuses anything altered or truncated.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (length, rest) =
-            bytes.split_first_chunk::<8>().ok_or_else(|| broken("it is shorter than its first field"))?;
+        let (length, rest) = bytes
+            .split_first_chunk::<8>()
+            .ok_or_else(|| broken("it is shorter than its first field"))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
         if !rest.starts_with(b"{\"__metadata__\":") {
             return Err(Error::data(
@@ -210,17 +231,21 @@ impl Model {
                 "give a file that `mercer fit` or `save` has written",
             ));
         }
-        let json = rest.get(..length).ok_or_else(|| broken("it ends inside its header (truncated?)"))?;
+        let json =
+            rest.get(..length).ok_or_else(|| broken("it ends inside its header (truncated?)"))?;
         let json = std::str::from_utf8(json).map_err(|_| broken("its header is not text"))?;
-        let index: Index =
-            serde_json::from_str(json).map_err(|e| broken(&format!("its header cannot be read ({e})")))?;
+        let index: Index = serde_json::from_str(json)
+            .map_err(|e| broken(&format!("its header cannot be read ({e})")))?;
         if index.metadata.format != "mercer" {
             return Err(broken("its header does not say `mercer`"));
         }
         if index.metadata.version != FORMAT_VERSION {
             return Err(Error::data(
                 "model file",
-                format!("its format is version {}, this program reads {FORMAT_VERSION}", index.metadata.version),
+                format!(
+                    "its format is version {}, this program reads {FORMAT_VERSION}",
+                    index.metadata.version
+                ),
                 "update mercer, or save the model with this version",
             ));
         }
@@ -238,12 +263,14 @@ impl Model {
 
     /// Reads a model file.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, format!("the model could not be read ({e})")))?;
+        let bytes = std::fs::read(path)
+            .map_err(|e| Error::file(path, format!("the model could not be read ({e})")))?;
         Self::from_bytes(&bytes).map_err(|e| Error::file(path, e))
     }
 }
 
-/// The bytes of a file: the index with the model's description, the tensors, and the checksum over both.
+/// The bytes of a file: the index with the model's description, the tensors, and the checksum over
+/// both.
 fn frame(model: &str, tensors: Tensors) -> Result<Vec<u8>> {
     let unwritable = |e: serde_json::Error| Error::numerical("writing the model", e.to_string());
     let metadata = Metadata {
@@ -252,15 +279,16 @@ fn frame(model: &str, tensors: Tensors) -> Result<Vec<u8>> {
         crc32: NO_CHECKSUM.into(),
         model: model.into(),
     };
-    let mut json = serde_json::to_string(&Index { metadata, tensors: tensors.headers }).map_err(unwritable)?;
+    let mut json =
+        serde_json::to_string(&Index { metadata, tensors: tensors.headers }).map_err(unwritable)?;
     // Tensors start on an 8-byte border.
     json.push_str(&" ".repeat(json.len().next_multiple_of(8) - json.len()));
     let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(json.as_bytes());
     bytes.extend_from_slice(&tensors.bytes);
     let digits = format!("{:08x}", crc32fast::hash(&bytes));
-    let at =
-        checksum_position(&json).ok_or_else(|| Error::numerical("writing the model", "no place for the checksum"))?;
+    let at = checksum_position(&json)
+        .ok_or_else(|| Error::numerical("writing the model", "no place for the checksum"))?;
     bytes[8 + at..8 + at + digits.len()].copy_from_slice(digits.as_bytes());
     Ok(bytes)
 }
@@ -334,8 +362,9 @@ fn assemble(mut header: Header, tensors: &Tensors) -> Result<Model> {
     })
 }
 
-/// The request as a typed value, and what of it this version cannot read, if anything. Predictions do not need the request, so that a field
-/// nobody knows here makes no model useless: it is left at its default.
+/// The request as a typed value, and what of it this version cannot read, if anything. Predictions
+/// do not need the request, so that a field nobody knows here makes no model useless: it is left at
+/// its default.
 fn request(stated: serde_json::Value, task: &Prediction) -> (TrainSpec, Option<String>) {
     let stated = in_stated_units(stated, task);
     if let Ok(request) = serde_json::from_value(stated.clone()) {
@@ -360,10 +389,13 @@ fn request(stated: serde_json::Value, task: &Prediction) -> (TrainSpec, Option<S
     (request, Some(told))
 }
 
-/// The number of kernels of the table; refuses a header whose columns, classes, machines and rules do not fit together.
+/// The number of kernels of the table; refuses a header whose columns, classes, machines and rules
+/// do not fit together.
 fn check_counts(header: &Header) -> Result<usize> {
     let (n_kernels, n_columns) = match &header.input {
-        Input::Table { columns, kernels, .. } => (kernels.len(), header.plan.columns(columns)?.len()),
+        Input::Table { columns, kernels, .. } => {
+            (kernels.len(), header.plan.columns(columns)?.len())
+        }
         Input::Precomputed { kernels, .. } => (kernels.len(), 0),
     };
     if header.columns.iter().chain(&header.gram_columns).any(|&c| c >= n_columns) {
@@ -387,8 +419,9 @@ fn check_counts(header: &Header) -> Result<usize> {
 
 fn check_regions(header: &Header, n_kernels: usize) -> Result<()> {
     let n_machines = header.machines.len();
-    let fits =
-        |l: &Localized| l.is_consistent(n_machines, n_kernels) && l.functions(n_machines) == header.functions.len();
+    let fits = |l: &Localized| {
+        l.is_consistent(n_machines, n_kernels) && l.functions(n_machines) == header.functions.len()
+    };
     if header.localized.as_ref().is_some_and(|l| !fits(l)) {
         return Err(broken("its regions do not fit its machines"));
     }
@@ -396,7 +429,12 @@ fn check_regions(header: &Header, n_kernels: usize) -> Result<()> {
 }
 
 /// The functions of a localized model, whose own kernels are counted after those of the table.
-fn functions(header: &Header, n_kernels: usize, n_rows: usize, tensors: &Tensors) -> Result<Vec<Decision>> {
+fn functions(
+    header: &Header,
+    n_kernels: usize,
+    n_rows: usize,
+    tensors: &Tensors,
+) -> Result<Vec<Decision>> {
     let known = n_kernels + header.localized.as_ref().map_or(0, |l| l.kernels.len());
     let read = |(k, f): (usize, &FunctionHeader)| {
         let at = tensors.take_index(&format!("function_rows.{k}"), usize::MAX)?;
@@ -448,9 +486,12 @@ fn frequencies(n_columns: usize, tensors: &Tensors) -> Result<Vec<Frequencies>> 
     Law::ALL.iter().filter_map(of_law).collect()
 }
 
-/// A request written before targets were scaled asks for the problem in the target's own units, and has no word for it.
+/// A request written before targets were scaled asks for the problem in the target's own units, and
+/// has no word for it.
 fn in_stated_units(mut spec: serde_json::Value, task: &Prediction) -> serde_json::Value {
-    if let (Prediction::Regression, Some(fields)) = (task, spec.as_object_mut().filter(|f| f.contains_key("epsilon"))) {
+    if let (Prediction::Regression, Some(fields)) =
+        (task, spec.as_object_mut().filter(|f| f.contains_key("epsilon")))
+    {
         fields.entry("scale_target").or_insert(false.into());
     }
     spec
@@ -458,9 +499,12 @@ fn in_stated_units(mut spec: serde_json::Value, task: &Prediction) -> serde_json
 
 /// The stored training rows; none for ready-made kernels.
 fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
-    let Input::Table { kernels, columns, texts, .. } = &header.input else { return Ok(Rows::default()) };
+    let Input::Table { kernels, columns, texts, .. } = &header.input else {
+        return Ok(Rows::default());
+    };
     let width = header.plan.columns(columns)?.len();
-    let first_text = width.checked_sub(*texts).ok_or_else(|| broken("it has more texts than columns"))?;
+    let first_text =
+        width.checked_sub(*texts).ok_or_else(|| broken("it has more texts than columns"))?;
     let wrong = |k: &KernelSpec| {
         let alone = !k.reads_text() || k.columns.len() == 1;
         !alone || k.columns.iter().any(|c| *c >= width || (*c >= first_text) != k.reads_text())
@@ -471,7 +515,11 @@ fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
     let sequences = header.columns.iter().filter(|c| **c >= first_text).count();
     let first_sparse = header.sparse_start.unwrap_or(usize::MAX);
     let sparse = header.columns.iter().filter(|c| (first_sparse..first_text).contains(c)).count();
-    let numbers = Matrix::new(row_ids.len(), header.columns.len() - sequences - sparse, tensors.take_f64("rows")?)?;
+    let numbers = Matrix::new(
+        row_ids.len(),
+        header.columns.len() - sequences - sparse,
+        tensors.take_f64("rows")?,
+    )?;
     let read = |k: usize| {
         let text = tensors.take_text(&format!("sequences.{k}"))?;
         let ends = tensors.take_index(&format!("sequence_ends.{k}"), usize::MAX)?;
@@ -480,17 +528,24 @@ fn rows(header: &Header, row_ids: &[usize], tensors: &Tensors) -> Result<Rows> {
             .ok_or_else(|| broken("its sequences are not cut where they should be"))
     };
     let sequences = (0..sequences).map(read).collect::<Result<Vec<_>>>()?;
-    // Where no numeric column is kept, the matrix has no columns and takes its rows from the sequences.
+    // Where no numeric column is kept, the matrix has no columns and takes its rows from the
+    // sequences.
     let rows = Rows::new(numbers, sequences)?;
     if sparse == 0 {
         return Ok(rows);
     }
-    let columns = tensors.take_index("sparse_columns", sparse)?.into_iter().map(|c| c as u32).collect();
+    let columns =
+        tensors.take_index("sparse_columns", sparse)?.into_iter().map(|c| c as u32).collect();
     let starts = tensors.take_index("sparse_starts", usize::MAX)?;
     if starts.len() != row_ids.len() + 1 {
         return Err(broken("its sparse rows are not as many as its rows"));
     }
-    rows.with_sparse(Sparse::from_parts(sparse, starts, columns, tensors.take_f64("sparse_values")?)?)
+    rows.with_sparse(Sparse::from_parts(
+        sparse,
+        starts,
+        columns,
+        tensors.take_f64("sparse_values")?,
+    )?)
 }
 
 /// `limits` are the numbers of kernels, of stored rows and of Gram columns.
@@ -514,7 +569,11 @@ fn terms(
                 return Err(broken("a term points outside the model"));
             }
             let (at, coef) = (rows.to_vec(), own.to_vec());
-            if h.columns { TermBasis::Columns { at, coef } } else { TermBasis::Samples { at, coef } }
+            if h.columns {
+                TermBasis::Columns { at, coef }
+            } else {
+                TermBasis::Samples { at, coef }
+            }
         };
         if h.kernel >= n_kernels {
             return Err(broken("a term names a kernel that does not exist"));

@@ -1,8 +1,8 @@
 //! Models whose kernel weights depend on where a row lies: f(x) = Σ_j gate_j(x) f_j(x) + b.
 //!
-//! Parts f_j are ordinary kernel functions, and so is all that gates are computed from (distances to centres, arguments of a softmax). The
-//! predictor evaluates them together; here they are put together. Its functions are, in order: those of every gating, then the parts of
-//! every machine.
+//! Parts f_j are ordinary kernel functions, and so is all that gates are computed from (distances
+//! to centres, arguments of a softmax). The predictor evaluates them together; here they are put
+//! together. Its functions are, in order: those of every gating, then the parts of every machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,8 @@ impl Localized {
         gates + (0..machines).map(|k| self.gating(k).parts()).sum::<usize>()
     }
 
-    /// Weight vectors of machine `k`: one per region, or one in all where every kernel has a gate of its own.
+    /// Weight vectors of machine `k`: one per region, or one in all where every kernel has a gate
+    /// of its own.
     pub fn weight_rows(&self, k: usize) -> usize {
         match self.gating(k) {
             Gating { placement: Placement::Softmax | Placement::Sigmoid, .. } => 1,
@@ -53,11 +54,14 @@ impl Localized {
                 _ => true,
             };
             let weights = g.weights.as_ref().is_none_or(|w| {
-                w.len() == g.regions && w.iter().all(|row| row.len() == g.parts() && row.iter().all(|x| x.is_finite()))
+                w.len() == g.regions
+                    && w.iter()
+                        .all(|row| row.len() == g.parts() && row.iter().all(|x| x.is_finite()))
             });
             g.regions > 0 && column && weights && (!g.is_paired() || g.parts() == kernels)
         };
-        (self.gatings.len() == 1 || self.gatings.len() == machines) && self.gatings.iter().all(sizes)
+        (self.gatings.len() == 1 || self.gatings.len() == machines)
+            && self.gatings.iter().all(sizes)
     }
 }
 
@@ -80,13 +84,15 @@ struct RowPlaces {
 }
 
 impl Model {
-    /// Memberships of rows in the regions (gates of the kernels, where every kernel has its own), `rows × regions`: one matrix that
-    /// holds for all machines, or one per machine. `given` is for models fitted with memberships that the user made.
+    /// Memberships of rows in the regions (gates of the kernels, where every kernel has its own),
+    /// `rows × regions`: one matrix that holds for all machines, or one per machine. `given` is for
+    /// models fitted with memberships that the user made.
     pub fn memberships(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Vec<Matrix>> {
         Ok(self.place(self.localized_part()?, rows, given)?.memberships)
     }
 
-    /// Weight of every kernel at every row, `rows × kernels`, one matrix per machine: Σ_j c_j(x) β_jm, or the gates themselves.
+    /// Weight of every kernel at every row, `rows × kernels`, one matrix per machine: Σ_j c_j(x)
+    /// β_jm, or the gates themselves.
     pub fn local_weights(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Vec<Matrix>> {
         let localized = self.localized_part()?;
         let placed = self.place(localized, rows, given)?;
@@ -96,28 +102,38 @@ impl Model {
             if gating.is_paired() {
                 return gating.gates(memberships);
             }
-            let rows: Vec<Vec<f64>> = machine.weights.chunks(self.kernel_names().len()).map(<[f64]>::to_vec).collect();
+            let rows: Vec<Vec<f64>> =
+                machine.weights.chunks(self.kernel_names().len()).map(<[f64]>::to_vec).collect();
             weigh(memberships, &rows)
         };
         Ok(self.machines.iter().enumerate().map(weights).collect())
     }
 
-    /// Decision values, `rows × machines`, as [`Model::decision`] gives them; `given` as in [`Model::memberships`].
+    /// Decision values, `rows × machines`, as [`Model::decision`] gives them; `given` as in
+    /// [`Model::memberships`].
     pub fn decision_at(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {
         let decision = self.any_decision(rows, given)?;
-        let Some(at) = decision.data().iter().position(|d| !d.is_finite()) else { return Ok(decision) };
-        let problem = Told::row(at / decision.cols(), format!("has the decision value {}", decision.data()[at]));
+        let Some(at) = decision.data().iter().position(|d| !d.is_finite()) else {
+            return Ok(decision);
+        };
+        let problem = Told::row(
+            at / decision.cols(),
+            format!("has the decision value {}", decision.data()[at]),
+        );
         Err(Error::data("the prediction", problem, "its values are too large for this model"))
     }
 
     fn any_decision(&self, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<Matrix> {
-        let Some(localized) = &self.localized else { return self.values(rows).map(|v| self.combined(v)) };
+        let Some(localized) = &self.localized else {
+            return self.values(rows).map(|v| self.combined(v));
+        };
         let placed = self.place(localized, rows, given)?;
         let mut out = Matrix::zeros(placed.values.rows(), self.machines.len());
         let mut at = placed.parts;
         for (k, machine) in self.machines.iter().enumerate() {
             let gating = localized.gating(k);
-            let gates = gating.gates(&placed.memberships[if localized.gatings.len() == 1 { 0 } else { k }]);
+            let gates =
+                gating.gates(&placed.memberships[if localized.gatings.len() == 1 { 0 } else { k }]);
             for i in 0..out.rows() {
                 let parts = &placed.values.row(i)[at..at + gating.parts()];
                 out[(i, k)] = machine.intercept + dot(gates.row(i), parts);
@@ -129,11 +145,20 @@ impl Model {
 
     fn localized_part(&self) -> Result<&Localized> {
         self.localized.as_ref().ok_or_else(|| {
-            Error::data("model", "its kernel weights do not depend on the row", "fit clmkl, lmkl, glmkl or gsmkl")
+            Error::data(
+                "model",
+                "its kernel weights do not depend on the row",
+                "fit clmkl, lmkl, glmkl or gsmkl",
+            )
         })
     }
 
-    fn place(&self, localized: &Localized, rows: NewRows<'_>, given: Option<&Matrix>) -> Result<RowPlaces> {
+    fn place(
+        &self,
+        localized: &Localized,
+        rows: NewRows<'_>,
+        given: Option<&Matrix>,
+    ) -> Result<RowPlaces> {
         let values = self.values(rows)?;
         let (mut at, mut memberships) = (0, Vec::new());
         for gating in &localized.gatings {
@@ -154,7 +179,9 @@ impl Model {
 
     /// A training column of the new rows, as it stands in them.
     fn raw_column(&self, rows: NewRows<'_>, name: &str) -> Result<Vec<f64>> {
-        let (NewRows::Table(data), Input::Table { columns, .. }) = (rows, &self.input) else { return Ok(Vec::new()) };
+        let (NewRows::Table(data), Input::Table { columns, .. }) = (rows, &self.input) else {
+            return Ok(Vec::new());
+        };
         let used = columns.iter().position(|c| c == name).unwrap_or(0);
         Ok(data.features().column(super::columns_of(data, columns, &[used])?[0]))
     }

@@ -24,7 +24,8 @@ use crate::{
     trace::{IterRecord, Status, relative_gap},
 };
 
-/// How the warning begins that a fit predicts a constant for its training rows: one class, or values that hardly vary.
+/// How the warning begins that a fit predicts a constant for its training rows: one class, or
+/// values that hardly vary.
 pub const FLAT: &str = "a constant on the training rows: ";
 
 /// What an outer method returns.
@@ -58,7 +59,8 @@ pub struct FitPart {
 }
 
 impl FitPart {
-    /// The decision function times `unit`: from the units a target was fitted in to its own. Objectives stay those of the problem solved.
+    /// The decision function times `unit`: from the units a target was fitted in to its own.
+    /// Objectives stay those of the problem solved.
     pub fn rescale(&mut self, unit: f64) {
         self.bias *= unit;
         self.dual.iter_mut().chain(&mut self.fitted).for_each(|v| *v *= unit);
@@ -69,7 +71,8 @@ impl FitPart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Prediction {
-    /// Classes, in the order of [`Target::Classes`]. Two classes: one machine, positive = the second class. More: see [`Scheme`].
+    /// Classes, in the order of [`Target::Classes`]. Two classes: one machine, positive = the
+    /// second class. More: see [`Scheme`].
     Classification {
         /// The names of the classes, in the order of their numbers.
         classes: Vec<String>,
@@ -87,7 +90,10 @@ impl Prediction {
             Self::Classification { classes, .. } if classes.len() == 2 => vec![classes[1].clone()],
             Self::Classification { classes, scheme: Scheme::OneVsRest } => classes.clone(),
             Self::Classification { classes, scheme: Scheme::OneVsOne } => {
-                Scheme::pairs(classes.len()).iter().map(|&(i, j)| format!("{} or {}", classes[i], classes[j])).collect()
+                Scheme::pairs(classes.len())
+                    .iter()
+                    .map(|&(i, j)| format!("{} or {}", classes[i], classes[j]))
+                    .collect()
             }
             Self::Regression => vec![String::new()],
         }
@@ -109,10 +115,13 @@ impl Prediction {
         }
     }
 
-    /// One score per class (one in all for two classes): decision values themselves, or for pairs the votes of each class with the sum of
-    /// its confidences, squeezed into (−⅓, ⅓), to break ties.
+    /// One score per class (one in all for two classes): decision values themselves, or for pairs
+    /// the votes of each class with the sum of its confidences, squeezed into (−⅓, ⅓), to break
+    /// ties.
     pub fn class_scores(&self, decision: &Matrix) -> Matrix {
-        let Self::Classification { classes, scheme: Scheme::OneVsOne } = self else { return decision.clone() };
+        let Self::Classification { classes, scheme: Scheme::OneVsOne } = self else {
+            return decision.clone();
+        };
         if classes.len() <= 2 {
             return decision.clone();
         }
@@ -184,11 +193,12 @@ pub struct Certificate {
     pub iterations: usize,
 }
 
-/// One decision function: binary classification and regression have one, several classes one per class.
+/// One decision function: binary classification and regression have one, several classes one per
+/// class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedMachine {
-    /// Weight of every base kernel; exact zeros are zeros. Localized: region after region, or the mean over training rows where every
-    /// kernel has a gate of its own.
+    /// Weight of every base kernel; exact zeros are zeros. Localized: region after region, or the
+    /// mean over training rows where every kernel has a gate of its own.
     pub weights: Vec<f64>,
     /// Training rows with a non-zero multiplier.
     pub support: Vec<usize>,
@@ -213,9 +223,11 @@ pub struct Model {
     pub request: TrainSpec,
     /// The fitted machines, one per decision function.
     pub machines: Vec<FittedMachine>,
-    /// The joint certificate where machines share their weights; each machine's own then speaks of its part at these weights.
+    /// The joint certificate where machines share their weights; each machine's own then speaks of
+    /// its part at these weights.
     pub shared: Option<Certificate>,
-    /// How machines are rules of fewer decisions; `None` for all methods but veto–consensus, where `machines` lists the rules.
+    /// How machines are rules of fewer decisions; `None` for all methods but veto–consensus, where
+    /// `machines` lists the rules.
     pub rules: Option<Rules>,
     /// What is needed to evaluate them on new rows, and nothing else.
     pub predictor: Predictor,
@@ -241,13 +253,16 @@ impl Model {
         self.input.kernel_names()
     }
 
-    /// What each machine decides: the positive class, the pair of classes, or just its number in a regression.
+    /// What each machine decides: the positive class, the pair of classes, or just its number in a
+    /// regression.
     pub fn machine_names(&self) -> Vec<String> {
         if let Some(rules) = &self.rules {
             return rules.names();
         }
         match &self.task {
-            Prediction::Regression => (1..=self.machines.len()).map(|k| format!("machine {k}")).collect(),
+            Prediction::Regression => {
+                (1..=self.machines.len()).map(|k| format!("machine {k}")).collect()
+            }
             classes @ Prediction::Classification { .. } => classes.machine_names(),
         }
     }
@@ -255,18 +270,25 @@ impl Model {
     /// Machines with weights of their own, or the first one for all that share theirs.
     pub fn own_weights(&self) -> Vec<(String, &FittedMachine)> {
         if self.shared.is_some() {
-            return self.machines.first().map(|m| ("all machines".to_string(), m)).into_iter().collect();
+            return self
+                .machines
+                .first()
+                .map(|m| ("all machines".to_string(), m))
+                .into_iter()
+                .collect();
         }
         self.machine_names().into_iter().zip(&self.machines).collect()
     }
 
-    /// Every weight vector, one entry per kernel, with the machine, the region or both that it belongs to.
+    /// Every weight vector, one entry per kernel, with the machine, the region or both that it
+    /// belongs to.
     pub fn weight_rows(&self) -> Vec<(String, Vec<f64>)> {
         let vectors = self.own_weights();
         let several = vectors.len() > 1;
         let kernels = self.kernel_names().len().max(1);
         let rows = |(name, machine): &(String, &FittedMachine)| {
-            let rows: Vec<Vec<f64>> = machine.weights.chunks(kernels).map(<[f64]>::to_vec).collect();
+            let rows: Vec<Vec<f64>> =
+                machine.weights.chunks(kernels).map(<[f64]>::to_vec).collect();
             let count = rows.len();
             let told = |(j, row): (usize, Vec<f64>)| match (several, count) {
                 (_, 1) => (name.clone(), row),
@@ -288,7 +310,8 @@ impl Model {
         self.certificate().status
     }
 
-    /// One certificate for the whole model: the joint one, or sums over machines with the worst status.
+    /// One certificate for the whole model: the joint one, or sums over machines with the worst
+    /// status.
     pub fn certificate(&self) -> Certificate {
         if let Some(joint) = self.shared {
             return joint;
@@ -297,7 +320,8 @@ impl Model {
             return rules.certificate();
         }
         let all = || self.machines.iter().map(|m| &m.certificate);
-        let (primal, dual) = (all().map(|c| c.primal).sum::<f64>(), all().map(|c| c.dual).sum::<f64>());
+        let (primal, dual) =
+            (all().map(|c| c.primal).sum::<f64>(), all().map(|c| c.dual).sum::<f64>());
         let gap = match self.machines.as_slice() {
             [one] => one.certificate.gap,
             _ if dual.is_nan() => f64::NAN,
@@ -309,19 +333,24 @@ impl Model {
 
     /// The model is what could be had when a search before it was ended; `what` names the search.
     pub(crate) fn note_stopped(&mut self, what: &str) {
-        self.warnings.push(format!("{what} was stopped before its end: the best of what it had tried was used"));
+        self.warnings.push(format!(
+            "{what} was stopped before its end: the best of what it had tried was used"
+        ));
         let certificates = self.machines.iter_mut().map(|m| &mut m.certificate);
-        let rules = self.rules.iter_mut().flat_map(|r| r.machines.iter_mut().map(|m| &mut m.certificate));
+        let rules =
+            self.rules.iter_mut().flat_map(|r| r.machines.iter_mut().map(|m| &mut m.certificate));
         certificates.chain(&mut self.shared).chain(rules).for_each(|c| c.status = Status::Stopped);
     }
 
-    /// Decision values, `rows × machines`. Columns are matched by name where the data set has the names the model needs
-    /// (extra columns are ignored), by position where the data have generated names and the training count.
+    /// Decision values, `rows × machines`. Columns are matched by name where the data set has the
+    /// names the model needs (extra columns are ignored), by position where the data have generated
+    /// names and the training count.
     pub fn decision(&self, data: &Dataset) -> Result<Matrix> {
         self.decision_at(NewRows::Table(data), None)
     }
 
-    /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel axis last.
+    /// Decision values from ready-made kernel values: `block` is (rows, n_train, kernels), kernel
+    /// axis last.
     pub fn decision_precomputed(&self, block: Stack<'_>) -> Result<Matrix> {
         self.decision_at(NewRows::Kernels(block), None)
     }
@@ -363,7 +392,8 @@ impl Model {
         };
         let used = self.predictor.columns();
         let position = columns_of(data, columns, used)?;
-        let ready_made = data.rows().gather(&columns_of(data, columns, self.predictor.gram_columns())?, &[]);
+        let ready_made =
+            data.rows().gather(&columns_of(data, columns, self.predictor.gram_columns())?, &[]);
         let first_text = columns.len() - texts;
         let is_text = |j: usize| j >= first_text;
         for (&j, &at) in used.iter().zip(&position) {
@@ -379,13 +409,18 @@ impl Model {
         }
         let is_sparse = |j: &usize| (self.predictor.sparse_start()..first_text).contains(j);
         let places = |sparse: bool| -> Vec<usize> {
-            used.iter().zip(&position).filter(|(j, _)| is_sparse(j) == sparse).map(|(_, at)| *at).collect()
+            used.iter()
+                .zip(&position)
+                .filter(|(j, _)| is_sparse(j) == sparse)
+                .map(|(_, at)| *at)
+                .collect()
         };
         let mut x = data.rows().gather(&places(false), &places(true));
         if let Some(s) = standardizer {
             let dense = used.iter().filter(|j| !is_text(**j) && !is_sparse(j));
             let pick = |v: &[f64]| dense.clone().map(|&j| v[j]).collect();
-            let numbers = Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
+            let numbers =
+                Standardizer { mean: pick(&s.mean), scale: pick(&s.scale) }.apply(x.numbers())?;
             x = x.with_numbers(numbers);
         }
         let all;
@@ -399,7 +434,8 @@ impl Model {
         let names: Vec<String> = used.iter().map(|&j| columns[j].clone()).collect();
         for spec in self.predictor.kernels().into_iter().map(|k| &kernels[k]) {
             if spec.function.needs_non_negative() || spec.reads_text() {
-                let places: Vec<usize> = spec.columns.iter().map(|c| used.partition_point(|u| u < c)).collect();
+                let places: Vec<usize> =
+                    spec.columns.iter().map(|c| used.partition_point(|u| u < c)).collect();
                 language::not_negative(spec.function, &x, &places, &names)?;
                 language::readable(spec.function, &x, &places, &names)?;
             }
@@ -446,12 +482,13 @@ impl Model {
         self.task.class_scores(decision)
     }
 
-    /// Probabilities of the classes, `rows × classes`, from decision values: for classifiers with the logistic loss, whose decision values
-    /// are log odds.
+    /// Probabilities of the classes, `rows × classes`, from decision values: for classifiers with
+    /// the logistic loss, whose decision values are log odds.
     ///
-    /// Two classes: the sigmoid. A machine per class: the sigmoids, brought to sum 1. Pairs, with log odds m_ij of class i against j:
-    /// p_i ∝ 1 / (1 + Σ_j exp(−m_ij)), which is exact where the pairs agree with each other; the likeliest class can then differ from the
-    /// one with most votes.
+    /// Two classes: the sigmoid. A machine per class: the sigmoids, brought to sum 1. Pairs, with
+    /// log odds m_ij of class i against j: p_i ∝ 1 / (1 + Σ_j exp(−m_ij)), which is exact where the
+    /// pairs agree with each other; the likeliest class can then differ from the one with most
+    /// votes.
     pub fn probabilities(&self, decision: &Matrix) -> Option<Matrix> {
         let Prediction::Classification { classes, scheme } = &self.task else { return None };
         if self.request.loss != Some(LossName::Logistic) {
@@ -471,7 +508,8 @@ impl Model {
                     odds[high].push(*d);
                 }
             }
-            let shares: Vec<f64> = odds.iter().map(|m| -log_sum_exp(m.iter().map(|m| -m).chain([0.0]))).collect();
+            let shares: Vec<f64> =
+                odds.iter().map(|m| -log_sum_exp(m.iter().map(|m| -m).chain([0.0]))).collect();
             let total = log_sum_exp(shares.iter().copied());
             out.row_mut(i).iter_mut().zip(shares).for_each(|(p, s)| *p = (s - total).exp());
         }
@@ -493,8 +531,10 @@ fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
 /// Where in `data` the training columns `used` stand.
 fn columns_of(data: &Dataset, training: &[String], used: &[usize]) -> Result<Vec<usize>> {
     let names = data.columns();
-    let places: HashMap<&String, usize> = names.iter().enumerate().map(|(j, name)| (name, j)).collect();
-    let by_name: Vec<Option<usize>> = used.iter().map(|&j| places.get(&training[j]).copied()).collect();
+    let places: HashMap<&String, usize> =
+        names.iter().enumerate().map(|(j, name)| (name, j)).collect();
+    let by_name: Vec<Option<usize>> =
+        used.iter().map(|&j| places.get(&training[j]).copied()).collect();
     if let Some(found) = by_name.iter().copied().collect::<Option<Vec<usize>>>() {
         return Ok(found);
     }
@@ -502,7 +542,8 @@ fn columns_of(data: &Dataset, training: &[String], used: &[usize]) -> Result<Vec
     if generated && names.len() == training.len() {
         return Ok(used.to_vec());
     }
-    let missing = used.iter().zip(&by_name).find(|(_, at)| at.is_none()).map_or("", |(&j, _)| &training[j]);
+    let missing =
+        used.iter().zip(&by_name).find(|(_, at)| at.is_none()).map_or("", |(&j, _)| &training[j]);
     Err(Error::data(
         format!("column `{missing}`"),
         format!("the model needs it and the data have {} columns without it", names.len()),

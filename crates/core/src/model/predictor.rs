@@ -40,7 +40,8 @@ pub(super) enum TermBasis {
         at: Vec<usize>,
         coef: Vec<f64>,
     },
-    /// ⟨coef, φ(x)⟩: random Fourier features where the kernel's function has them, else its monomials.
+    /// ⟨coef, φ(x)⟩: random Fourier features where the kernel's function has them, else its
+    /// monomials.
     Features {
         coef: Vec<f64>,
     },
@@ -76,7 +77,8 @@ pub struct Predictor {
     pub(super) cache: Cache,
 }
 
-/// A function of new rows: a constant and, kernel by kernel, combinations of kernel values or features.
+/// A function of new rows: a constant and, kernel by kernel, combinations of kernel values or
+/// features.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expansion {
     /// The constant that is added to all terms.
@@ -90,8 +92,9 @@ impl Expansion {
     pub fn add(&mut self, kernel: usize, weight: f64, (grams, t): (&GramSet, usize), a: &[f64]) {
         let Extension { combination: mut basis, offset, absent } = grams.extension(t, a);
         self.constant += weight * offset;
-        let (Combination::Samples { coef, .. } | Combination::Monomials { coef } | Combination::Waves { coef, .. }) =
-            &mut basis;
+        let (Combination::Samples { coef, .. }
+        | Combination::Monomials { coef }
+        | Combination::Waves { coef, .. }) = &mut basis;
         coef.iter_mut().for_each(|c| *c *= weight);
         self.terms.push((kernel, basis, weight * absent));
     }
@@ -121,11 +124,13 @@ fn is_zero(value: &f64) -> bool {
 }
 
 impl Predictor {
-    /// A kernel with a coefficient that is not finite, if there is one; or none, and the constant is not.
+    /// A kernel with a coefficient that is not finite, if there is one; or none, and the constant
+    /// is not.
     pub fn overflow(&self) -> Option<Option<usize>> {
         let term = |t: &Term| {
-            let (TermBasis::Samples { coef, .. } | TermBasis::Columns { coef, .. } | TermBasis::Features { coef }) =
-                &t.basis;
+            let (TermBasis::Samples { coef, .. }
+            | TermBasis::Columns { coef, .. }
+            | TermBasis::Features { coef }) = &t.basis;
             !coef.iter().chain([&t.absent]).all(|c| c.is_finite())
         };
         let own = |d: &Decision| match d.terms.iter().find(|t| term(t)) {
@@ -135,8 +140,14 @@ impl Predictor {
         self.decisions.iter().find_map(own)
     }
 
-    /// From fits on `grams`; `table` is the standardised training table with its kernels, absent for ready-made ones.
-    pub fn new(fits: &[Fit], grams: &GramSet, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
+    /// From fits on `grams`; `table` is the standardised training table with its kernels, absent
+    /// for ready-made ones.
+    pub fn new(
+        fits: &[Fit],
+        grams: &GramSet,
+        table: Option<(&Rows, &[KernelSpec])>,
+        normalize: Normalize,
+    ) -> Self {
         let parts = fits.iter().flat_map(|f| f.parts.iter().map(move |p| (f, p)));
         let expansion = |(fit, part): (&Fit, &FitPart)| {
             let mut out = Expansion { constant: part.bias, terms: Vec::new() };
@@ -149,10 +160,15 @@ impl Predictor {
     }
 
     /// From functions of new rows.
-    pub fn of(functions: Vec<Expansion>, table: Option<(&Rows, &[KernelSpec])>, normalize: Normalize) -> Self {
+    pub fn of(
+        functions: Vec<Expansion>,
+        table: Option<(&Rows, &[KernelSpec])>,
+        normalize: Normalize,
+    ) -> Self {
         let (mut columns, mut gram_columns, mut row_ids) = (Vec::new(), Vec::new(), Vec::new());
         let mut drawn: Vec<(Law, u64, usize)> = Vec::new();
-        let precomputed = |kernel: usize| table.map(|(_, k)| &k[kernel]).filter(|k| k.is_precomputed());
+        let precomputed =
+            |kernel: usize| table.map(|(_, k)| &k[kernel]).filter(|k| k.is_precomputed());
         for (kernel, basis, _) in functions.iter().flat_map(|f| &f.terms) {
             match (basis, precomputed(*kernel)) {
                 (Combination::Samples { index, .. }, Some(spec)) => {
@@ -160,7 +176,8 @@ impl Predictor {
                 }
                 (Combination::Samples { index, .. }, None) => row_ids.extend_from_slice(index),
                 (Combination::Waves { coef, seed }, _) => {
-                    let law = table.and_then(|(_, k)| k[*kernel].function.spectrum()).map(|(law, _)| law);
+                    let law =
+                        table.and_then(|(_, k)| k[*kernel].function.spectrum()).map(|(law, _)| law);
                     drawn.extend(law.map(|law| (law, *seed, coef.len() / 2)));
                 }
                 (Combination::Monomials { .. }, _) => {}
@@ -178,16 +195,24 @@ impl Predictor {
                 let at = |i: &usize| gram_columns.partition_point(|c| *c < spec.columns[*i]);
                 TermBasis::Columns { at: index.iter().map(at).collect(), coef }
             }
-            (Combination::Samples { index, coef }, None) => {
-                TermBasis::Samples { at: index.iter().map(|i| row_ids.partition_point(|r| r < i)).collect(), coef }
+            (Combination::Samples { index, coef }, None) => TermBasis::Samples {
+                at: index.iter().map(|i| row_ids.partition_point(|r| r < i)).collect(),
+                coef,
+            },
+            (Combination::Monomials { coef } | Combination::Waves { coef, .. }, _) => {
+                TermBasis::Features { coef }
             }
-            (Combination::Monomials { coef } | Combination::Waves { coef, .. }, _) => TermBasis::Features { coef },
         };
         let term = |(kernel, basis, absent)| Term { kernel, basis: stored(kernel, basis), absent };
-        let decision = |f: Expansion| Decision { constant: f.constant, terms: f.terms.into_iter().map(term).collect() };
+        let decision = |f: Expansion| Decision {
+            constant: f.constant,
+            terms: f.terms.into_iter().map(term).collect(),
+        };
         let decisions = functions.into_iter().map(decision).collect();
         let rows = table.map(|(x, _)| x.select_rows(&row_ids).select_cols(&columns).without_gaps());
-        let sparse_start = table.filter(|(x, _)| x.sparse().is_some()).map_or(usize::MAX, |(x, _)| x.sparse_start());
+        let sparse_start = table
+            .filter(|(x, _)| x.sparse().is_some())
+            .map_or(usize::MAX, |(x, _)| x.sparse_start());
         let (rows, spherical) = (rows.unwrap_or_default(), normalize == Normalize::Spherical);
         // All kernels of one law were drawn alike, so that one table serves them.
         let frequencies: Vec<Frequencies> = Law::ALL
@@ -196,7 +221,18 @@ impl Predictor {
             .map(|&(law, seed, count)| Frequencies::draw(law, seed, &columns, count))
             .collect();
         let (plan, cache) = (Plan::default(), Cache::default());
-        Self { columns, row_ids, rows, spherical, sparse_start, gram_columns, frequencies, plan, decisions, cache }
+        Self {
+            columns,
+            row_ids,
+            rows,
+            spherical,
+            sparse_start,
+            gram_columns,
+            frequencies,
+            plan,
+            decisions,
+            cache,
+        }
     }
 
     /// Replaces row numbers by `names[number]`: training may have left rows out.
@@ -226,7 +262,8 @@ impl Predictor {
 
     /// Has every kernel that is evaluated by random Fourier features its frequencies?
     pub(super) fn has_frequencies(&self, kernels: &[KernelSpec]) -> bool {
-        let count = |law: Law| self.frequencies.iter().find(|f| f.law == law).map(|f| 2 * f.draws.cols());
+        let count =
+            |law: Law| self.frequencies.iter().find(|f| f.law == law).map(|f| 2 * f.draws.cols());
         self.decisions.iter().flat_map(|d| &d.terms).all(|term| match &term.basis {
             TermBasis::Features { coef } => {
                 let spectrum = kernels.get(term.kernel).and_then(|k| k.function.spectrum());
@@ -238,7 +275,8 @@ impl Predictor {
 
     /// Kernels with a weight in any machine, ascending.
     pub fn kernels(&self) -> Vec<usize> {
-        let mut all: Vec<usize> = self.decisions.iter().flat_map(|d| d.terms.iter().map(|t| t.kernel)).collect();
+        let mut all: Vec<usize> =
+            self.decisions.iter().flat_map(|d| d.terms.iter().map(|t| t.kernel)).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -254,8 +292,8 @@ impl Predictor {
         &self.rows
     }
 
-    /// Decision values of `x`, whose columns are the needed ones, standardised and stored as in training. `kernels` are those the predictor
-    /// was made for.
+    /// Decision values of `x`, whose columns are the needed ones, standardised and stored as in
+    /// training. `kernels` are those the predictor was made for.
     pub fn evaluate(&self, kernels: &[KernelSpec], x: &Rows) -> Matrix {
         self.evaluate_with(kernels, x, &Rows::from(Matrix::zeros(x.len(), 0)))
     }

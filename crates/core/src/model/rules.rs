@@ -43,7 +43,8 @@ pub struct Rule {
 /// Proposition 2 of the paper: bounded ≤ ν ≤ support. Shares are of the class's total cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Samples at their largest multiplier: those inside the margin or beyond, an upper bound on training errors.
+    /// Samples at their largest multiplier: those inside the margin or beyond, an upper bound on
+    /// training errors.
     pub bounded: f64,
     /// The multipliers' sum against the largest possible one.
     pub nu: f64,
@@ -67,13 +68,21 @@ impl Rules {
         out
     }
 
-    /// Names of all rules: `rule 2`, with the consensus class in front where there are several machines.
+    /// Names of all rules: `rule 2`, with the consensus class in front where there are several
+    /// machines.
     pub fn names(&self) -> Vec<String> {
         let several = self.machines.len() > 1;
         let name = |set: &RuleSet, m: usize| {
-            if several { format!("{}: rule {}", set.consensus, m + 1) } else { format!("rule {}", m + 1) }
+            if several {
+                format!("{}: rule {}", set.consensus, m + 1)
+            } else {
+                format!("rule {}", m + 1)
+            }
         };
-        self.machines.iter().flat_map(|set| (0..set.rules.len()).map(move |m| name(set, m))).collect()
+        self.machines
+            .iter()
+            .flat_map(|set| (0..set.rules.len()).map(move |m| name(set, m)))
+            .collect()
     }
 
     /// Sums over machines with the worst status.
@@ -96,8 +105,8 @@ impl Rules {
 }
 
 impl Model {
-    /// f_m(x) of every rule, `rows × rules` machine after machine, for models that have rules: positive where a rule agrees with the
-    /// consensus class, negative where it vetoes.
+    /// f_m(x) of every rule, `rows × rules` machine after machine, for models that have rules:
+    /// positive where a rule agrees with the consensus class, negative where it vetoes.
     pub fn rule_values(&self, data: &Dataset) -> Result<Option<Matrix>> {
         self.rules.is_some().then(|| self.values(NewRows::Table(data))).transpose()
     }

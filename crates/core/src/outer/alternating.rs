@@ -1,7 +1,9 @@
-//! Machine and closed-form weights in turn: monotone, without cuts, a second way to every convex optimum.
+//! Machine and closed-form weights in turn: monotone, without cuts, a second way to every convex
+//! optimum.
 //!
 //! Solves  min over θ in Θ, f, b :  Σ_i c_i ℓ(y_i, f(x_i) + b) + ½ Σ_m ‖f_m‖²/θ_m.
-//! In: terms K_1..K_M, a task, Θ.   Out: θ, a, b and a certified gap.   Paper: [Kloft2011]; page docs/methods/lp.md.
+//! In: terms K_1..K_M, a task, Θ.   Out: θ, a, b and a certified gap.
+//!   Paper: [Kloft2011]; page docs/methods/lp.md.
 
 use super::{Memory, Point, Problem, Run, active};
 use crate::{
@@ -16,25 +18,31 @@ use crate::{
 tuning! { "alternating"
     /// Long steps that may fail before none is tried any more.
     failures_allowed: usize = 3;
-    /// Points that Anderson's step looks back to. docs/methods/lp.md: three points tell how r moves with θ.
+    /// Points that Anderson's step looks back to. docs/methods/lp.md: three points tell how r moves
+    /// with θ.
     points_remembered: usize = 3;
-    /// A closed form that goes less than this share of the way to the answer, p below some 1.1, belongs to answers that move fast, and the step is
-    /// then no longer than the last one suggests.
+    /// A closed form that goes less than this share of the way to the answer, p below some 1.1,
+    /// belongs to answers that move fast, and the step is then no longer than the last one
+    /// suggests.
     short_step_share: f64 = 0.05;
     /// A weight grows or shrinks by a factor of at most exp of this in one step.
     longest_log_step: f64 = 4.0;
 }
 
-/// Weights below this share of the largest are zeros: alternation has made them so, and a logarithm of less would mean nothing.
+/// Weights below this share of the largest are zeros: alternation has made them so, and a logarithm
+/// of less would mean nothing.
 const ROUNDED_WEIGHT_SHARE: f64 = 1e-12;
-/// Squares of differences are raised by this share of themselves, so that alike ones do not leave the system singular.
+/// Squares of differences are raised by this share of themselves, so that alike ones do not leave
+/// the system singular.
 const DIFFERENCE_GUARD: f64 = 1e-9;
 
-/// Minimises over `set` by alternation, starting from what `memory` holds and leaving there what it found.
+/// Minimises over `set` by alternation, starting from what `memory` holds and leaving there what it
+/// found.
 ///
-/// `accelerate` (for sets whose answers are not zero): the fixed point is also that of the answer r = argmax over Θ of ⟨s, θ⟩ to the dual
-/// vector, and on the ℓp ball the closed form is the damped step θ^{1−ω} r^ω with ω = (p−1)/(p+1). [`AndersonSteps::next`] steps further, and learns
-/// from how r moved with θ. A step that does not lower the objective is taken back.
+/// `accelerate` (for sets whose answers are not zero): the fixed point is also that of the answer r
+/// = argmax over Θ of ⟨s, θ⟩ to the dual vector, and on the ℓp ball the closed form is the damped
+/// step θ^{1−ω} r^ω with ω = (p−1)/(p+1). [`AndersonSteps::next`] steps further, and learns from
+/// how r moved with θ. A step that does not lower the objective is taken back.
 pub fn fit(
     problem: &Problem<'_>,
     set: &dyn WeightSet,
@@ -64,7 +72,8 @@ pub fn fit(
         theta = closed_form(set, &point);
         if let Some(before) = base.take().filter(|before| before.primal <= point.primal) {
             point = before;
-            (theta, steps, chances) = (closed_form(set, &point), AndersonSteps::default(), chances - 1);
+            (theta, steps, chances) =
+                (closed_form(set, &point), AndersonSteps::default(), chances - 1);
         } else if chances > 0 {
             theta = steps.next(set, &point, &theta);
             base = Some(point);
@@ -80,8 +89,8 @@ struct AndersonSteps {
 }
 
 impl AndersonSteps {
-    /// Anderson's step ([Anderson1965]): to where F would vanish if it were linear in x along the last steps, and ω F of what remains. Terms are
-    /// weighted by what they contribute, θ_m s_m.
+    /// Anderson's step ([Anderson1965]): to where F would vanish if it were linear in x along the
+    /// last steps, and ω F of what remains. Terms are weighted by what they contribute, θ_m s_m.
     fn next(&mut self, set: &dyn WeightSet, point: &Point, closed: &[f64]) -> Vec<f64> {
         let answer = set.support_point(&point.slope);
         let x: Vec<f64> = point.theta.iter().map(|t| t.ln()).collect();
@@ -95,14 +104,17 @@ impl AndersonSteps {
         let shares = self.shares(&f, &inner);
         let step = |m: usize| {
             let last = self.last.iter().zip(&shares);
-            let (dx, df) =
-                last.fold((0.0, 0.0), |(dx, df), ((y, g), s)| (dx + s * (x[m] - y[m]), df + s * (f[m] - g[m])));
+            let (dx, df) = last.fold((0.0, 0.0), |(dx, df), ((y, g), s)| {
+                (dx + s * (x[m] - y[m]), df + s * (f[m] - g[m]))
+            });
             omega * (f[m] - df) - dx
         };
         // A weight that is or was zero takes its answer.
         let longest = TUNING.longest_log_step;
-        let moved =
-            |m: usize| Some((x[m] + step(m).clamp(-longest, longest)).exp()).filter(|t| t.is_finite() && *t > 0.0);
+        let moved = |m: usize| {
+            Some((x[m] + step(m).clamp(-longest, longest)).exp())
+                .filter(|t| t.is_finite() && *t > 0.0)
+        };
         let mut out: Vec<f64> = (0..x.len()).map(|m| moved(m).unwrap_or(answer[m])).collect();
         set.tighten(&mut out);
         if self.last.len() == TUNING.points_remembered {
@@ -112,20 +124,25 @@ impl AndersonSteps {
         out
     }
 
-    /// ω: the root of the closed form's own and, where that is short, no more than the last step suggests.
+    /// ω: the root of the closed form's own and, where that is short, no more than the last step
+    /// suggests.
     fn damping(&self, x: &[f64], f: &[f64], closed: &[f64], inner: &TermProduct<'_>) -> f64 {
         let short = inner(&|m| closed[m].ln() - x[m], &|m| f[m]) / inner(&|m| f[m], &|m| f[m]);
         let omega = if short.is_finite() { short.clamp(0.0, 1.0).sqrt() } else { 1.0 };
-        let Some((y, g)) = self.last.last().filter(|_| short < TUNING.short_step_share) else { return omega };
+        let Some((y, g)) = self.last.last().filter(|_| short < TUNING.short_step_share) else {
+            return omega;
+        };
         let (dx, df) = (|m: usize| x[m] - y[m], |m: usize| f[m] - g[m]);
         let secant = -inner(&dx, &df) / inner(&df, &df);
         if secant > 0.0 { omega.min(secant) } else { omega }
     }
 
-    /// The combination of the last differences of F that comes closest to F now; zeros where they are too alike to say.
+    /// The combination of the last differences of F that comes closest to F now; zeros where they
+    /// are too alike to say.
     fn shares(&self, f: &[f64], inner: &TermProduct<'_>) -> Vec<f64> {
         let mut square = Matrix::zeros(self.last.len(), self.last.len());
-        let mut shares: Vec<f64> = self.last.iter().map(|(_, g)| inner(&|m| f[m] - g[m], &|m| f[m])).collect();
+        let mut shares: Vec<f64> =
+            self.last.iter().map(|(_, g)| inner(&|m| f[m] - g[m], &|m| f[m])).collect();
         for (j, (_, g)) in self.last.iter().enumerate() {
             let row = self.last.iter().map(|(_, h)| inner(&|m| f[m] - g[m], &|m| f[m] - h[m]));
             square.row_mut(j).iter_mut().zip(row).for_each(|(s, value)| *s = value);
@@ -142,7 +159,8 @@ impl AndersonSteps {
 /// The weighted inner product of two functions of the terms.
 type TermProduct<'a> = dyn Fn(&dyn Fn(usize) -> f64, &dyn Fn(usize) -> f64) -> f64 + 'a;
 
-/// Kloft et al. 2011: for fixed f_m the best θ minimises Σ ‖f_m‖²/θ_m with ‖f_m‖² = θ_m² s_m; on the ℓp ball θ_m ∝ ‖f_m‖^{2/(p+1)}.
+/// Kloft et al. 2011: for fixed f_m the best θ minimises Σ ‖f_m‖²/θ_m with ‖f_m‖² = θ_m² s_m; on
+/// the ℓp ball θ_m ∝ ‖f_m‖^{2/(p+1)}.
 fn closed_form(set: &dyn WeightSet, point: &Point) -> Vec<f64> {
     let mut theta = set.best_response(&point.sq_norms());
     let largest = theta.iter().copied().fold(0.0, f64::max);

@@ -7,14 +7,21 @@ use super::{Memory, Point, Problem, Run, active};
 use crate::{Result, linalg::dot, model::Fit, trace::Observer, tuning::tuning};
 
 tuning! { "fixed"
-    /// Gap of the machine, as a share of the tolerance: the rest is left for what truncated terms add to the gap.
+    /// Gap of the machine, as a share of the tolerance: the rest is left for what truncated terms
+    /// add to the gap.
     machine_tolerance_share: f64 = 0.5;
 }
 
 /// Solves at the given θ.
-pub fn fit_at(problem: &Problem<'_>, theta: Vec<f64>, memory: &mut Memory, observer: &mut dyn Observer) -> Result<Fit> {
+pub fn fit_at(
+    problem: &Problem<'_>,
+    theta: Vec<f64>,
+    memory: &mut Memory,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
     let mut run = Run::new(problem, observer);
-    let point = run.visit_to(TUNING.machine_tolerance_share * problem.tol, theta, memory.duals.as_deref())?;
+    let point =
+        run.visit_to(TUNING.machine_tolerance_share * problem.tol, theta, memory.duals.as_deref())?;
     run.raise(point.dual_sum - dot(&point.slope, &point.theta));
     run.keep(&point);
     run.record(active(&point.theta));

@@ -1,4 +1,5 @@
-//! Solvers over the kernel weights θ. They see kernel terms, a machine and a set Θ, and know no paper's method.
+//! Solvers over the kernel weights θ. They see kernel terms, a machine and a set Θ, and know no
+//! paper's method.
 
 mod alternating;
 mod fixed;

@@ -1,4 +1,5 @@
-//! The problem over kernel weights that every solver here is given, the points it visits, and what it leaves for the next fit.
+//! The problem over kernel weights that every solver here is given, the points it visits, and what
+//! it leaves for the next fit.
 
 use super::level::{Cuts, Screen};
 use crate::{
@@ -17,7 +18,8 @@ pub struct Part<'a> {
     pub rows: Option<&'a [usize]>,
 }
 
-/// An optimisation problem over kernel weights: one decision function, or several that share their weights and whose objectives add up.
+/// An optimisation problem over kernel weights: one decision function, or several that share their
+/// weights and whose objectives add up.
 pub struct Problem<'a> {
     /// The kernel terms.
     pub grams: &'a dyn GramSource,
@@ -27,7 +29,8 @@ pub struct Problem<'a> {
     pub machine: &'a dyn Machine,
     /// Memory that the combined kernel may take.
     pub budget: Budget,
-    /// Memory that one combined kernel leaves to the next, of this problem and of those cut from it.
+    /// Memory that one combined kernel leaves to the next, of this problem and of those cut from
+    /// it.
     pub scratch: Scratch,
     /// Relative duality gap to reach.
     pub tol: f64,
@@ -42,7 +45,8 @@ pub struct Problem<'a> {
 /// The multipliers of a problem, part by part.
 pub type Duals = Vec<Vec<f64>>;
 
-/// Weights, multipliers and bounds that a fit leaves for the next one on the same data with other C, v or p.
+/// Weights, multipliers and bounds that a fit leaves for the next one on the same data with other
+/// C, v or p.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     /// Weights of the best point.
@@ -64,8 +68,8 @@ impl Memory {
         self.duals = best.map(Point::duals);
     }
 
-    /// Multiplies all costs by `factor`: multipliers scale with them, and A is homogeneous in (a, c), so A(a) scales by the factor and aᵀKa by its
-    /// square. All bounds stay valid.
+    /// Multiplies all costs by `factor`: multipliers scale with them, and A is homogeneous in (a,
+    /// c), so A(a) scales by the factor and aᵀKa by its square. All bounds stay valid.
     pub fn rescale(&mut self, factor: f64) {
         for dual in self.duals.iter_mut().flatten() {
             dual.iter_mut().for_each(|a| *a *= factor);
@@ -85,7 +89,8 @@ pub struct Point {
     pub primal: f64,
     /// A(a), the part of the lower bound that does not depend on θ.
     pub dual_sum: f64,
-    /// ½ (s_m + residual_m ‖a‖²): with A(a), a cut A(a) − ⟨slope, θ⟩ that is a lower bound for the true kernels, truncated or not.
+    /// ½ (s_m + residual_m ‖a‖²): with A(a), a cut A(a) − ⟨slope, θ⟩ that is a lower bound for the
+    /// true kernels, truncated or not.
     pub slope: Vec<f64>,
     /// K_t a for every term, where it took a pass over matrices to find and was asked for.
     pub images: Option<Matrix>,

@@ -20,7 +20,8 @@ impl<'a> Recorder<'a> {
         Self { observer, began: Instant::now(), trace: Vec::new(), stopped: false }
     }
 
-    /// Records one iteration: the objective, a lower bound or NaN, the gap or the measure of rest, and the kernels or rules with weight.
+    /// Records one iteration: the objective, a lower bound or NaN, the gap or the measure of rest,
+    /// and the kernels or rules with weight.
     pub fn record(&mut self, objective: f64, dual: f64, gap: f64, active: usize) {
         let (iteration, seconds) = (self.trace.len() + 1, self.began.elapsed().as_secs_f64());
         let record = IterRecord { iteration, objective, dual, gap, active, seconds };

@@ -16,23 +16,27 @@ use crate::{
 };
 
 tuning! { "run"
-    /// Machines that are asked for this relative gap or a larger one may work on entries in single precision.
+    /// Machines that are asked for this relative gap or a larger one may work on entries in single
+    /// precision.
     single_precision_gap: f64 = 1e-6;
-    /// A machine is solved to this share of the gap that is open: more accuracy would be wasted, less would hide progress.
+    /// A machine is solved to this share of the gap that is open: more accuracy would be wasted,
+    /// less would hide progress.
     machine_gap_share: f64 = 0.1;
     /// The first visit, which knows no gap, is solved as if this one were open.
     first_gap: f64 = 1e-2;
-    /// The absolute gap that ends a machine is at most this share of the relative one's in units of the best objective: it matters only where the
-    /// objective is tiny beside that of the best constant.
+    /// The absolute gap that ends a machine is at most this share of the relative one's in units of
+    /// the best objective: it matters only where the objective is tiny beside that of the best
+    /// constant.
     absolute_accuracy_share: f64 = 0.1;
     /// A machine is solved as if at most this gap were open.
     largest_gap: f64 = 0.1;
 }
 
-/// Machines need not come closer than this share of the objective of the best constant, unless the objective itself is so small that it matters:
-/// differences below it are rounding.
+/// Machines need not come closer than this share of the objective of the best constant, unless the
+/// objective itself is so small that it matters: differences below it are rounding.
 const ROUNDED_OBJECTIVE_SHARE: f64 = 1e-13;
-/// Rounding is measured where one digit of the objective of the best constant exceeds this share of the gap allowed.
+/// Rounding is measured where one digit of the objective of the best constant exceeds this share of
+/// the gap allowed.
 const STEEP_TOLERANCE_SHARE: f64 = 0.1;
 
 /// The state of a run: bounds, best point, trace.
@@ -46,7 +50,8 @@ pub struct Run<'a> {
     pub best: Option<Point>,
     /// The best lower bound so far.
     pub lower: f64,
-    /// The rounding in the bounds of the best point, and the objective by which that point is known.
+    /// The rounding in the bounds of the best point, and the objective by which that point is
+    /// known.
     slack: Cell<Option<(f64, Slack)>>,
 }
 
@@ -63,7 +68,8 @@ impl<'a> Run<'a> {
         self.best.as_ref().map_or(f64::INFINITY, |p| p.primal)
     }
 
-    /// Relative gap between the bounds; with what rounding may hide, from where that decides whether the gap is small enough.
+    /// Relative gap between the bounds; with what rounding may hide, from where that decides
+    /// whether the gap is small enough.
     pub fn gap(&self) -> f64 {
         if self.best.is_none() || self.lower == f64::NEG_INFINITY {
             return f64::INFINITY;
@@ -76,7 +82,8 @@ impl<'a> Run<'a> {
         relative_gap(upper, lower)
     }
 
-    /// Are costs so high that the last digits of decision values could cost more than the tolerance allows?
+    /// Are costs so high that the last digits of decision values could cost more than the tolerance
+    /// allows?
     fn is_steep(&self) -> bool {
         f64::EPSILON * self.scale > STEEP_TOLERANCE_SHARE * self.problem.tol * self.upper().abs()
     }
@@ -100,7 +107,9 @@ impl<'a> Run<'a> {
         if !self.gap().is_finite() {
             return false;
         }
-        let Some((_, slack)) = self.slack.get().filter(|(known, _)| known.to_bits() == upper.to_bits()) else {
+        let Some((_, slack)) =
+            self.slack.get().filter(|(known, _)| known.to_bits() == upper.to_bits())
+        else {
             return false;
         };
         let rounding = slack.upper + slack.lower;
@@ -124,7 +133,10 @@ impl<'a> Run<'a> {
 
     /// Should the outer loop end?
     pub fn over(&self) -> bool {
-        self.optimal() || self.stopped() || self.iterations() >= self.problem.max_iter || self.is_spent()
+        self.optimal()
+            || self.stopped()
+            || self.iterations() >= self.problem.max_iter
+            || self.is_spent()
     }
 
     /// Solves the machine at θ, warm from `start`, accurately enough for the gap that is open.
@@ -133,19 +145,34 @@ impl<'a> Run<'a> {
     }
 
     /// Solves the machine at θ to a relative gap.
-    pub fn visit_to(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
+    pub fn visit_to(
+        &self,
+        relative: f64,
+        theta: Vec<f64>,
+        start: Option<&[Vec<f64>]>,
+    ) -> Result<Point> {
         let (mut point, _) = self.solve(relative, theta, start)?;
         let all: Vec<usize> = (0..self.problem.grams.n_terms()).collect();
         point.slope = self.slope(&point.duals(), &point.solutions, &all);
         Ok(point)
     }
 
-    /// Solves the machine at θ to a relative gap, with slopes of the kernels that have weight alone; the others are left 0.
-    pub fn visit_active(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<Point> {
+    /// Solves the machine at θ to a relative gap, with slopes of the kernels that have weight
+    /// alone; the others are left 0.
+    pub fn visit_active(
+        &self,
+        relative: f64,
+        theta: Vec<f64>,
+        start: Option<&[Vec<f64>]>,
+    ) -> Result<Point> {
         let (mut point, _) = self.solve(relative, theta, start)?;
-        let active: Vec<usize> = (0..point.theta.len()).filter(|&t| point.theta[t] != 0.0).collect();
+        let active: Vec<usize> =
+            (0..point.theta.len()).filter(|&t| point.theta[t] != 0.0).collect();
         point.slope = vec![0.0; point.theta.len()];
-        active.iter().zip(self.slope(&point.duals(), &point.solutions, &active)).for_each(|(&t, g)| point.slope[t] = g);
+        active
+            .iter()
+            .zip(self.slope(&point.duals(), &point.solutions, &active))
+            .for_each(|(&t, g)| point.slope[t] = g);
         Ok(point)
     }
 
@@ -156,11 +183,16 @@ impl<'a> Run<'a> {
 
     /// The gap that is open, as far as machines should know it.
     pub fn gap_for_machines(&self) -> f64 {
-        let open = if self.gap().is_finite() { self.gap().min(TUNING.largest_gap) } else { TUNING.first_gap };
+        let open = if self.gap().is_finite() {
+            self.gap().min(TUNING.largest_gap)
+        } else {
+            TUNING.first_gap
+        };
         open.max(self.problem.tol)
     }
 
-    /// Solves the machine at θ like [`Run::visit_to`], and also returns K_θ and K_t a for every term.
+    /// Solves the machine at θ like [`Run::visit_to`], and also returns K_θ and K_t a for every
+    /// term.
     pub fn visit_keeping(
         &self,
         relative: f64,
@@ -175,10 +207,18 @@ impl<'a> Run<'a> {
     }
 
     /// Solves for a point without its slope, and K_θ.
-    fn solve(&self, relative: f64, theta: Vec<f64>, start: Option<&[Vec<f64>]>) -> Result<(Point, Combined)> {
+    fn solve(
+        &self,
+        relative: f64,
+        theta: Vec<f64>,
+        start: Option<&[Vec<f64>]>,
+    ) -> Result<(Point, Combined)> {
         let rounding = 4.0 * f64::EPSILON * self.scale;
-        let needed =
-            if self.best.is_some() { TUNING.absolute_accuracy_share * relative * self.upper().abs() } else { 0.0 };
+        let needed = if self.best.is_some() {
+            TUNING.absolute_accuracy_share * relative * self.upper().abs()
+        } else {
+            0.0
+        };
         let absolute = (ROUNDED_OBJECTIVE_SHARE * self.scale).min(needed.max(rounding));
         let stop = Stop { absolute, relative };
         let (solutions, kernel) = solve_at(self.problem, self.problem.grams, &theta, start, stop)?;
@@ -187,7 +227,8 @@ impl<'a> Run<'a> {
         Ok((Point { theta, solutions, primal, dual_sum, slope: Vec::new(), images: None }, kernel))
     }
 
-    /// ½ (s_m + residual_m ‖a‖²) of some terms, summed over parts. Of `solutions` at these multipliers, forms that are known are taken.
+    /// ½ (s_m + residual_m ‖a‖²) of some terms, summed over parts. Of `solutions` at these
+    /// multipliers, forms that are known are taken.
     fn slope(&self, duals: &[Vec<f64>], solutions: &[Solution], terms: &[usize]) -> Vec<f64> {
         let grams = self.problem.grams;
         let mut slope = vec![0.0; terms.len()];
@@ -207,7 +248,8 @@ impl<'a> Run<'a> {
         slope
     }
 
-    /// K_t a, a row per term, where every term is a matrix: a pass over all of them, of which much can be made.
+    /// K_t a, a row per term, where every term is a matrix: a pass over all of them, of which much
+    /// can be made.
     fn images(&self, duals: &[Vec<f64>]) -> Option<Matrix> {
         let grams = self.problem.grams;
         let ([part], [a]) = (self.problem.parts.as_slice(), duals) else { return None };
@@ -215,21 +257,37 @@ impl<'a> Run<'a> {
             return None;
         }
         let mut images = Matrix::zeros(grams.n_terms(), a.len());
-        images.data_mut().par_chunks_mut(a.len()).enumerate().for_each(|(t, own)| grams.apply(t, a, own));
+        images
+            .data_mut()
+            .par_chunks_mut(a.len())
+            .enumerate()
+            .for_each(|(t, own)| grams.apply(t, a, own));
         Some(images)
     }
 
-    /// A(a) and the slope of the cut that multipliers prove, with no machine solved, from their images where they are at hand.
-    /// Of `solutions` at these multipliers, forms that are known are taken.
-    pub fn cut(&self, duals: &[Vec<f64>], images: Option<&Matrix>, solutions: &[Solution]) -> (f64, Vec<f64>) {
-        let value =
-            self.problem.parts.iter().zip(duals).map(|(p, a)| p.task.loss.dual_sum(p.task.y, a, p.task.cost)).sum();
+    /// A(a) and the slope of the cut that multipliers prove, with no machine solved, from their
+    /// images where they are at hand. Of `solutions` at these multipliers, forms that are known are
+    /// taken.
+    pub fn cut(
+        &self,
+        duals: &[Vec<f64>],
+        images: Option<&Matrix>,
+        solutions: &[Solution],
+    ) -> (f64, Vec<f64>) {
+        let value = self
+            .problem
+            .parts
+            .iter()
+            .zip(duals)
+            .map(|(p, a)| p.task.loss.dual_sum(p.task.y, a, p.task.cost))
+            .sum();
         let Some(images) = images else {
             let all: Vec<usize> = (0..self.problem.grams.n_terms()).collect();
             return (value, self.slope(duals, solutions, &all));
         };
         let (a, square) = (&duals[0], dot(&duals[0], &duals[0]));
-        let form = |t: usize| dot(a, images.row(t)).max(0.0) + self.problem.grams.residual(t) * square;
+        let form =
+            |t: usize| dot(a, images.row(t)).max(0.0) + self.problem.grams.residual(t) * square;
         (value, (0..images.rows()).map(|t| 0.5 * form(t)).collect())
     }
 
@@ -240,7 +298,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes `point` as the answer even if its primal value is not the lowest, provided it is certified to the tolerance.
+    /// Takes `point` as the answer even if its primal value is not the lowest, provided it is
+    /// certified to the tolerance.
     pub fn replace_if_certified(&mut self, point: Point) -> bool {
         let certified = relative_gap(point.primal, self.lower) <= self.problem.tol && {
             let slack = Slack::of(self.problem, &point);
@@ -265,8 +324,8 @@ impl<'a> Run<'a> {
         self.record_values(objective, dual, gap, active);
     }
 
-    /// Records an iteration on part of the problem: its objective is an upper bound for the whole, which the best point need not have
-    /// reached yet.
+    /// Records an iteration on part of the problem: its objective is an upper bound for the whole,
+    /// which the best point need not have reached yet.
     pub fn record_upper(&mut self, upper: f64, active: usize) {
         let (upper, lower) = (self.upper().min(upper), self.lower);
         self.record_values(upper, lower, relative_gap(upper, lower), active);
@@ -313,13 +372,15 @@ impl<'a> Run<'a> {
             primal: s.primal,
             lower: s.dual,
         });
-        let certificate = Certificate { primal, dual, gap, status, iterations: self.recorder.trace.len() };
+        let certificate =
+            Certificate { primal, dual, gap, status, iterations: self.recorder.trace.len() };
         let (trace, warnings) = (self.recorder.trace, Vec::new());
         Ok(Fit { weights: best.theta, parts: parts.collect(), certificate, trace, warnings })
     }
 }
 
-/// Solves the machines of all parts for the kernel Σ θ_t K_t of `grams`, which need not be the problem's own, and that kernel.
+/// Solves the machines of all parts for the kernel Σ θ_t K_t of `grams`, which need not be the
+/// problem's own, and that kernel.
 pub fn solve_at(
     p: &Problem<'_>,
     grams: &dyn GramSource,
@@ -327,7 +388,8 @@ pub fn solve_at(
     start: Option<&[Vec<f64>]>,
     stop: Stop,
 ) -> Result<(Vec<Solution>, Combined)> {
-    let single = stop.relative >= TUNING.single_precision_gap && p.parts.iter().all(|part| part.rows.is_none());
+    let single = stop.relative >= TUNING.single_precision_gap
+        && p.parts.iter().all(|part| part.rows.is_none());
     let kernel = Combined::new(grams, theta, p.budget, p.machine, single.then_some(&p.scratch))?;
     let solve = |k: usize| {
         let (part, start) = (&p.parts[k], start.map(|s| s[k].as_slice()));

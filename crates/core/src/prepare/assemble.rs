@@ -1,4 +1,5 @@
-//! From fits to a model: decision functions in the target's own units, and all that prediction needs.
+//! From fits to a model: decision functions in the target's own units, and all that prediction
+//! needs.
 
 use super::{Prepared, samples::epsilon};
 use crate::{
@@ -18,7 +19,12 @@ impl Prepared {
     }
 
     /// Makes a model whose weights are the same for all rows.
-    pub(crate) fn assemble_fits(&self, fits: &[Fit], spec: &TrainSpec, fitting: &Fitting) -> Result<Model> {
+    pub(crate) fn assemble_fits(
+        &self,
+        fits: &[Fit],
+        spec: &TrainSpec,
+        fitting: &Fitting,
+    ) -> Result<Model> {
         let table = self.table_and_kernels();
         let mut predictor = Predictor::new(fits, &self.grams, table, spec.normalize);
         self.finish_predictor(&mut predictor);
@@ -41,12 +47,19 @@ impl Prepared {
     ) -> Result<Model> {
         if let Some(kernel) = predictor.overflow() {
             let names = self.input.kernel_names();
-            let what = kernel.and_then(|k| names.get(k)).map_or("the constant".into(), |k| format!("kernel `{k}`"));
+            let what = kernel
+                .and_then(|k| names.get(k))
+                .map_or("the constant".into(), |k| format!("kernel `{k}`"));
             let problem = "what the fit found for it is not finite: values of the kernel are too large or too small";
-            return Err(Error::data(what, problem, "bring kernels to one scale near 1, or lower C"));
+            return Err(Error::data(
+                what,
+                problem,
+                "bring kernels to one scale near 1, or lower C",
+            ));
         }
         let shared = fits.iter().find(|f| f.parts.len() > 1).map(|f| f.certificate);
-        let machines = fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
+        let machines =
+            fits.iter().flat_map(|f| f.parts.iter().map(move |p| self.machine(f, p))).collect();
         let mut filled = spec.clone();
         filled.memory = Some(self.budget.bytes);
         filled.loss = Some(fitting.name());
@@ -76,7 +89,8 @@ impl Prepared {
         Ok(model)
     }
 
-    /// Describes one decision function. Where weights are shared, its certificate is the machine's own at these weights.
+    /// Describes one decision function. Where weights are shared, its certificate is the machine's
+    /// own at these weights.
     fn machine(&self, fit: &Fit, part: &FitPart) -> FittedMachine {
         let support: Vec<usize> = (0..part.dual.len()).filter(|&i| part.dual[i] != 0.0).collect();
         let certificate = if fit.parts.len() == 1 {

@@ -1,4 +1,5 @@
-//! One split of the rows: kernel terms of the training part, and what a model says about the test part.
+//! One split of the rows: kernel terms of the training part, and what a model says about the test
+//! part.
 
 use super::{Prepared, Samples};
 use crate::{
@@ -10,7 +11,8 @@ use crate::{
     request::TrainSpec,
 };
 
-/// What a fit learns from, less the answers: a table, or ready-made kernel matrices of shape (n, n, M).
+/// What a fit learns from, less the answers: a table, or ready-made kernel matrices of shape (n, n,
+/// M).
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     /// A table, whose kernels are computed.
@@ -40,18 +42,21 @@ impl Source<'_> {
         let target = target.select(rows);
         let weight: Option<Vec<f64>> = weight.map(|w| rows.iter().map(|&i| w[i]).collect());
         match self {
-            Self::Table(data) => Prepared::from_table(&data.select(rows), &target, weight.as_deref(), spec),
+            Self::Table(data) => {
+                Prepared::from_table(&data.select(rows), &target, weight.as_deref(), spec)
+            }
             Self::Ready(stack) => {
                 let data = stack.block(rows, rows);
                 let stack = Stack { rows: rows.len(), cols: rows.len(), data: &data, ..stack };
-                Prepared::from_stack(stack, &target, weight.as_deref(), spec).map_err(|e| e.in_rows(rows))
+                Prepared::from_stack(stack, &target, weight.as_deref(), spec)
+                    .map_err(|e| e.in_rows(rows))
             }
         }
     }
 }
 
-/// One split of the rows: a training part with its kernel terms, kept for as long as requests ask for the same ones, and a test part
-/// that nothing learned from.
+/// One split of the rows: a training part with its kernel terms, kept for as long as requests ask
+/// for the same ones, and a test part that nothing learned from.
 pub struct Fold<'a> {
     source: Source<'a>,
     target: &'a Target,
@@ -82,16 +87,23 @@ impl Tested {
 
 impl<'a> Fold<'a> {
     /// Refuses answers and weights that do not fit the rows.
-    pub fn new(source: Source<'a>, target: &'a Target, weight: Option<&'a [f64]>, split: Split) -> Result<Self> {
+    pub fn new(
+        source: Source<'a>,
+        target: &'a Target,
+        weight: Option<&'a [f64]>,
+        split: Split,
+    ) -> Result<Self> {
         source.check(target, weight)?;
         let (train, test) = split;
         Ok(Self { source, target, weight, train, test, terms: None })
     }
 
-    /// Gives the kernel terms of the training rows as `spec` asks for them, made anew where the last ones differ.
+    /// Gives the kernel terms of the training rows as `spec` asks for them, made anew where the
+    /// last ones differ.
     pub fn terms(&mut self, spec: &TrainSpec) -> Result<&Prepared> {
         let fits = |p: &Prepared| {
-            spec.same_terms(&p.terms_of) && spec.method.region_column() == p.terms_of.method.region_column()
+            spec.same_terms(&p.terms_of)
+                && spec.method.region_column() == p.terms_of.method.region_column()
         };
         let terms = match self.terms.take().filter(fits) {
             Some(terms) => terms,
@@ -106,7 +118,8 @@ impl<'a> Fold<'a> {
             Source::Table(data) => model.decision(&data.select(&self.test))?,
             Source::Ready(stack) => {
                 let data = stack.block(&self.test, &self.train);
-                let block = Stack { rows: self.test.len(), cols: self.train.len(), data: &data, ..stack };
+                let block =
+                    Stack { rows: self.test.len(), cols: self.train.len(), data: &data, ..stack };
                 model.decision_precomputed(block)?
             }
         };

@@ -1,7 +1,9 @@
-//! Folds within the training rows of one fit. They choose a kernel, or a number of rules, before the fit itself.
+//! Folds within the training rows of one fit. They choose a kernel, or a number of rules, before
+//! the fit itself.
 //!
-//! A fold standardises and normalises by its own training rows, so nothing of its test rows is seen. The kernels themselves (with automatic
-//! widths, which depend on features only) are those of all training rows, so that every fold scores the same list.
+//! A fold standardises and normalises by its own training rows, so nothing of its test rows is
+//! seen. The kernels themselves (with automatic widths, which depend on features only) are those of
+//! all training rows, so that every fold scores the same list.
 
 use rayon::prelude::*;
 
@@ -28,7 +30,8 @@ pub(crate) struct InnerFold<'a> {
 }
 
 impl<'a> InnerFold<'a> {
-    /// The stratified folds, made one after the other. A class with a single row is refused, with `remedy` as what to do.
+    /// The stratified folds, made one after the other. A class with a single row is refused, with
+    /// `remedy` as what to do.
     pub fn all(
         prepared: &'a Prepared,
         request: &'a TrainSpec,
@@ -37,9 +40,13 @@ impl<'a> InnerFold<'a> {
     ) -> Result<impl Iterator<Item = Result<Self>>> {
         let samples = &prepared.samples;
         if let Target::Classes { names, labels } = &samples.target
-            && let Some(rare) = (0..names.len()).find(|c| labels.iter().filter(|l| *l == c).count() < 2)
+            && let Some(rare) =
+                (0..names.len()).find(|c| labels.iter().filter(|l| *l == c).count() < 2)
         {
-            let problem = format!("class `{}` has a single row, which cannot be both learned and tested", names[rare]);
+            let problem = format!(
+                "class `{}` has a single row, which cannot be both learned and tested",
+                names[rare]
+            );
             return Err(Error::data("target", problem, remedy));
         }
         let splits = split::stratified_kfold(&samples.target, folds, seed)?;
@@ -49,7 +56,12 @@ impl<'a> InnerFold<'a> {
         }))
     }
 
-    fn new(prepared: &'a Prepared, request: &TrainSpec, train: Vec<usize>, test: Vec<usize>) -> Result<Self> {
+    fn new(
+        prepared: &'a Prepared,
+        request: &TrainSpec,
+        train: Vec<usize>,
+        test: Vec<usize>,
+    ) -> Result<Self> {
         let table = match prepared.table_and_kernels() {
             None => None,
             Some((x, kernels)) => {
@@ -86,8 +98,8 @@ impl<'a> InnerFold<'a> {
         self.table.is_some()
     }
 
-    /// The training part with the terms of all kernels, and where each kernel stands among them: kernels that cannot be built there, because
-    /// their columns are constant, are left out.
+    /// The training part with the terms of all kernels, and where each kernel stands among them:
+    /// kernels that cannot be built there, because their columns are constant, are left out.
     pub fn terms(&self) -> Result<(Prepared, Vec<Option<usize>>)> {
         let Some(table) = &self.table else {
             let all: Vec<usize> = (0..self.prepared.grams.n_terms()).collect();
@@ -103,24 +115,34 @@ impl<'a> InnerFold<'a> {
         Ok((self.prepared.part(self.train_samples(), grams, input, Some(x.clone())), place))
     }
 
-    /// The training part with some of the ready-made kernels. Terms that were scaled or centred by all rows give a fold the same kernel as
-    /// the raw ones once it has scaled or centred them by its own.
+    /// The training part with some of the ready-made kernels. Terms that were scaled or centred by
+    /// all rows give a fold the same kernel as the raw ones once it has scaled or centred them by
+    /// its own.
     pub fn ready(&self, kernels: &[usize]) -> Result<Prepared> {
         let (n, terms) = (self.train.len(), kernels.len());
         let names: Vec<String> = kernels.iter().map(|t| format!("kernel {}", t + 1)).collect();
         let data = self.block(&self.train, kernels);
-        let grams = GramSet::from_stack(Stack { rows: n, cols: n, terms, data: &data }, &names, &self.options)?;
+        let grams = GramSet::from_stack(
+            Stack { rows: n, cols: n, terms, data: &data },
+            &names,
+            &self.options,
+        )?;
         let input = Input::Precomputed { n_train: n, kernels: names };
         // Rows of a fold of ready-made kernels are counted within it.
         let samples = Samples { kept: (0..n).collect(), ..self.train_samples() };
         Ok(self.prepared.part(samples, grams, input, None))
     }
 
-    /// Decision values on the test rows of functions of the kernels of `terms`; `kernels` says which of the ready-made ones these are.
+    /// Decision values on the test rows of functions of the kernels of `terms`; `kernels` says
+    /// which of the ready-made ones these are.
     pub fn decision(&self, predictor: &Predictor, terms: &Prepared, kernels: &[usize]) -> Matrix {
         if let (Some(table), Input::Table { kernels, .. }) = (&self.table, &terms.input) {
             let used = |columns: &[usize]| table.1.select_cols(columns);
-            return predictor.evaluate_with(kernels, &used(predictor.columns()), &used(predictor.gram_columns()));
+            return predictor.evaluate_with(
+                kernels,
+                &used(predictor.columns()),
+                &used(predictor.gram_columns()),
+            );
         }
         let data = self.block(&self.test, kernels);
         let (rows, cols, terms) = (self.test.len(), self.train.len(), kernels.len());
@@ -134,14 +156,18 @@ impl<'a> InnerFold<'a> {
         for (k, &t) in kernels.iter().enumerate() {
             for (r, &i) in rows.iter().enumerate() {
                 grams.row(t, i, &mut all);
-                self.train.iter().enumerate().for_each(|(c, &j)| out[(r * n + c) * terms + k] = all[j]);
+                self.train
+                    .iter()
+                    .enumerate()
+                    .for_each(|(c, &j)| out[(r * n + c) * terms + k] = all[j]);
             }
         }
         out
     }
 }
 
-/// The terms of `kernels` on `x`, without those that cannot be built there because their columns are constant.
+/// The terms of `kernels` on `x`, without those that cannot be built there because their columns
+/// are constant.
 fn build(
     x: &Rows,
     kernels: &[KernelSpec],
@@ -150,7 +176,8 @@ fn build(
     match GramSet::from_rows(x, kernels, options) {
         Ok(grams) => Ok(((0..kernels.len()).map(Some).collect(), kernels.to_vec(), grams)),
         Err(Error::Data { .. }) => {
-            let alone = |k: &KernelSpec| GramSet::from_rows(x, std::slice::from_ref(k), options).is_ok();
+            let alone =
+                |k: &KernelSpec| GramSet::from_rows(x, std::slice::from_ref(k), options).is_ok();
             let good: Vec<bool> = kernels.par_iter().map(alone).collect();
             let specs: Vec<KernelSpec> =
                 kernels.iter().zip(&good).filter(|(_, g)| **g).map(|(k, _)| k.clone()).collect();

@@ -25,19 +25,29 @@ pub(crate) struct Job<'a> {
 }
 
 /// Finds the weights of one machine, or of several that share them.
-pub(crate) type Solve<'s> = dyn FnMut(&Problem<'_>, &mut Memory, &mut dyn Observer) -> Result<Fit> + 's;
+pub(crate) type Solve<'s> =
+    dyn FnMut(&Problem<'_>, &mut Memory, &mut dyn Observer) -> Result<Fit> + 's;
 
 impl<'a> Job<'a> {
     /// Refuses a loss that the target cannot have, and weights of classes that there are not.
-    pub fn new(prepared: &'a Prepared, request: &'a TrainSpec, fitting: &'a Fitting) -> Result<Self> {
+    pub fn new(
+        prepared: &'a Prepared,
+        request: &'a TrainSpec,
+        fitting: &'a Fitting,
+    ) -> Result<Self> {
         let tasks = prepared.samples.machines(request)?;
         Ok(Self { prepared, request, fitting, tasks, machine: fitting.machine() })
     }
 
     /// The decision functions: together where they share weights, else one by one.
     pub fn parts(&self) -> Vec<Vec<Part<'_>>> {
-        let parts: Vec<Part<'_>> = self.tasks.iter().map(|t| t.part(self.fitting, self.request)).collect();
-        if self.request.shared_weights { vec![parts] } else { parts.into_iter().map(|p| vec![p]).collect() }
+        let parts: Vec<Part<'_>> =
+            self.tasks.iter().map(|t| t.part(self.fitting, self.request)).collect();
+        if self.request.shared_weights {
+            vec![parts]
+        } else {
+            parts.into_iter().map(|p| vec![p]).collect()
+        }
     }
 
     /// The optimisation problem of decision functions on kernel terms.
@@ -62,7 +72,8 @@ impl<'a> Job<'a> {
         self.prepared.samples.announce(k, self.request, observer);
     }
 
-    /// Finds weights that are the same for all rows, one vector per machine or one for all, and makes the model.
+    /// Finds weights that are the same for all rows, one vector per machine or one for all, and
+    /// makes the model.
     pub fn fit_global(
         &self,
         memories: &mut Vec<Memory>,
@@ -108,7 +119,12 @@ impl<'a> Job<'a> {
 impl MachineTask {
     /// The decision function that this task asks for.
     pub fn part<'a>(&'a self, fitting: &'a Fitting, request: &TrainSpec) -> Part<'a> {
-        let task = Task { y: &self.y, cost: &self.cost, loss: fitting.loss(), intercept: request.fit_intercept };
+        let task = Task {
+            y: &self.y,
+            cost: &self.cost,
+            loss: fitting.loss(),
+            intercept: request.fit_intercept,
+        };
         Part { task, rows: self.rows.as_deref() }
     }
 }

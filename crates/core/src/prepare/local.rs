@@ -42,7 +42,8 @@ impl LocalParts {
         let mut predictor = Predictor::of(functions, table, job.request.normalize);
         job.prepared.finish_predictor(&mut predictor);
         let localized = Some(Localized { gatings, kernels });
-        let mut model = job.prepared.assemble(&fits, job.request, job.fitting, predictor, localized)?;
+        let mut model =
+            job.prepared.assemble(&fits, job.request, job.fitting, predictor, localized)?;
         job.prepared.tell_if_fits_are_flat(&mut model, &fits);
         Ok(model)
     }
@@ -59,9 +60,11 @@ impl Prepared {
     }
 }
 
-/// Functions of one kernel get the same rows, with zeros where they had none: kernel values of a new row are then computed once for all.
+/// Functions of one kernel get the same rows, with zeros where they had none: kernel values of a
+/// new row are then computed once for all.
 fn share_rows(functions: &mut [Expansion]) {
-    let mut by_kernel: std::collections::BTreeMap<usize, Vec<&mut Combination>> = std::collections::BTreeMap::new();
+    let mut by_kernel: std::collections::BTreeMap<usize, Vec<&mut Combination>> =
+        std::collections::BTreeMap::new();
     for (kernel, basis, _) in functions.iter_mut().flat_map(|f| &mut f.terms) {
         by_kernel.entry(*kernel).or_default().push(basis);
     }
@@ -85,7 +88,10 @@ fn share_rows(functions: &mut [Expansion]) {
         for basis in bases.iter_mut() {
             let Combination::Samples { index, coef } = &mut **basis else { continue };
             let mut shared = vec![0.0; rows.len()];
-            index.iter().zip(coef.iter()).for_each(|(i, c)| shared[rows.partition_point(|r| r < i)] = *c);
+            index
+                .iter()
+                .zip(coef.iter())
+                .for_each(|(i, c)| shared[rows.partition_point(|r| r < i)] = *c);
             (*index, *coef) = (rows.clone(), shared);
         }
     }

@@ -1,4 +1,5 @@
-//! What stands around a method: checked samples, prepared kernel terms, folds, regions, and the model made from its fits.
+//! What stands around a method: checked samples, prepared kernel terms, folds, regions, and the
+//! model made from its fits.
 
 mod assemble;
 mod flat;

@@ -1,4 +1,5 @@
-//! Kernel terms and targets, made ready for any number of fits: check, standardise, resolve the bank, build the terms.
+//! Kernel terms and targets, made ready for any number of fits: check, standardise, resolve the
+//! bank, build the terms.
 
 use std::time::Instant;
 
@@ -18,7 +19,8 @@ use crate::{
     request::{GroupBy, TrainSpec},
 };
 
-/// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or tolerance.
+/// Kernel terms and targets, ready for any number of fits that differ only in method, C, loss or
+/// tolerance.
 pub struct Prepared {
     pub(crate) samples: Samples,
     pub(crate) grams: GramSet,
@@ -49,7 +51,8 @@ impl Prepared {
         let began = Instant::now();
         spec.check()?;
         let bank = language::parse(&spec.kernels)?;
-        let samples = Samples::new(data.len(), target, sample_weight).map_err(|e| data.located(e))?;
+        let samples =
+            Samples::new(data.len(), target, sample_weight).map_err(|e| data.located(e))?;
         let fewer = (samples.kept.len() < data.len()).then(|| data.select(&samples.kept));
         let kept = fewer.as_ref().unwrap_or(data);
         Self::from_kept(kept, samples, bank, spec, began).map_err(|e| kept.located(e))
@@ -77,7 +80,8 @@ impl Prepared {
                 *indefinite = spec.indefinite;
             }
         }
-        if spec.normalize == Normalize::Spherical && kernels.iter().any(KernelSpec::is_precomputed) {
+        if spec.normalize == Normalize::Spherical && kernels.iter().any(KernelSpec::is_precomputed)
+        {
             return Err(spherical_ready_made());
         }
         let (kernels, mut warnings) = without_constant_kernels(kernels, &scaled)?;
@@ -88,7 +92,8 @@ impl Prepared {
         let texts = raw.rows().sequences().len();
         let input = Input::Table { columns: raw.columns().to_vec(), texts, standardizer, kernels };
         let table = Some(scaled.rows().clone());
-        let region_column = spec.method.region_column().map(|name| RegionColumn::of(&raw, name)).transpose()?;
+        let region_column =
+            spec.method.region_column().map(|name| RegionColumn::of(&raw, name)).transpose()?;
         let (terms_of, regions, scratch) = (spec.clone(), None, Scratch::default());
         Ok(Self {
             samples,
@@ -135,7 +140,8 @@ impl Prepared {
         let grams = grams.with_missing(spec.missing);
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
-        let (table, plan, terms_of, regions, region_column) = (None, Plan::default(), spec.clone(), None, None);
+        let (table, plan, terms_of, regions, region_column) =
+            (None, Plan::default(), spec.clone(), None, None);
         let scratch = Scratch::default();
         Ok(Self {
             samples,
@@ -169,7 +175,13 @@ impl Prepared {
     }
 
     /// Makes a part for cross-validation: some of the rows, with kernel terms of their own.
-    pub(crate) fn part(&self, samples: Samples, grams: GramSet, input: Input, table: Option<Rows>) -> Self {
+    pub(crate) fn part(
+        &self,
+        samples: Samples,
+        grams: GramSet,
+        input: Input,
+        table: Option<Rows>,
+    ) -> Self {
         let terms_of = self.terms_of.clone();
         Self {
             samples,
@@ -208,7 +220,8 @@ impl Prepared {
         }
     }
 
-    /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind was asked for.
+    /// Kernels rescaled by their penalties and summed in groups; `None` where nothing of the kind
+    /// was asked for.
     pub(crate) fn groups(&self, spec: &TrainSpec) -> Result<Option<Groups<'_>>> {
         let terms = self.grams.n_terms();
         if spec.group_by == GroupBy::None && spec.penalties.is_none() {
@@ -216,7 +229,11 @@ impl Prepared {
         }
         let penalties = spec.penalties.clone().unwrap_or_else(|| vec![1.0; terms]);
         if penalties.len() != terms {
-            return Err(Error::shape("penalties", format!("{terms} numbers, one per kernel"), penalties.len()));
+            return Err(Error::shape(
+                "penalties",
+                format!("{terms} numbers, one per kernel"),
+                penalties.len(),
+            ));
         }
         // K_θ = Σ (η θ) (K/η): constraining η θ is constraining the weights of K/η.
         let member = |t: usize| (t, 1.0 / penalties[t]);
@@ -278,24 +295,33 @@ fn imputed_views(data: &Dataset, missing: Missing) -> Vec<String> {
     data.views().iter().filter_map(|v| told(&v.name, v.columns.clone().collect())).collect()
 }
 
-/// Kernels whose columns are all constant on the training rows say nothing: they are left out and named. None left is an error.
-fn without_constant_kernels(kernels: Vec<KernelSpec>, data: &Dataset) -> Result<(Vec<KernelSpec>, Vec<String>)> {
+/// Kernels whose columns are all constant on the training rows say nothing: they are left out and
+/// named. None left is an error.
+fn without_constant_kernels(
+    kernels: Vec<KernelSpec>,
+    data: &Dataset,
+) -> Result<(Vec<KernelSpec>, Vec<String>)> {
     let x = data.rows();
     let constant: Vec<bool> = (0..x.cols()).map(|j| x.is_constant(j)).collect();
     if !constant.contains(&true) {
         return Ok((kernels, Vec::new()));
     }
-    let (dropped, kept): (Vec<_>, Vec<_>) =
-        kernels.into_iter().partition(|k| !k.is_precomputed() && k.columns.iter().all(|&c| constant[c]));
+    let (dropped, kept): (Vec<_>, Vec<_>) = kernels
+        .into_iter()
+        .partition(|k| !k.is_precomputed() && k.columns.iter().all(|&c| constant[c]));
     let names = |all: &[bool]| {
-        let named: Vec<&str> = all.iter().zip(data.columns()).filter(|(c, _)| **c).map(|(_, n)| n.as_str()).collect();
+        let named: Vec<&str> =
+            all.iter().zip(data.columns()).filter(|(c, _)| **c).map(|(_, n)| n.as_str()).collect();
         let shown = named.iter().take(5).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
         if named.len() > 5 { format!("{shown} and {} more", named.len() - 5) } else { shown }
     };
     if kept.is_empty() {
         return Err(Error::data(
             format!("column {}", names(&constant)),
-            format!("constant on all {} training rows, and no kernel uses any other column", x.len()),
+            format!(
+                "constant on all {} training rows, and no kernel uses any other column",
+                x.len()
+            ),
             "give at least one column that varies",
         ));
     }

@@ -1,4 +1,5 @@
-//! Regions of the rows: given, said by a column, or found by clustering; and the kernel in whose feature space rows are placed.
+//! Regions of the rows: given, said by a column, or found by clustering; and the kernel in whose
+//! feature space rows are placed.
 
 use super::{Prepared, prepared::options};
 use crate::{
@@ -14,15 +15,18 @@ use crate::{
 
 /// Number of starts of the clustering that finds groups; ten, as for [`crate::request::Clmkl`].
 const GROUP_STARTS: usize = 10;
-/// Memberships of a row may add up to 1 with this error: given with seven digits, they may be rounded.
+/// Memberships of a row may add up to 1 with this error: given with seven digits, they may be
+/// rounded.
 const SUM: f64 = 1e-6;
 
 /// Regions that the user gives instead of clustering.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Regions {
-    /// The region of every training row, counted from 0; a new row belongs to the region whose centre is nearest in feature space.
+    /// The region of every training row, counted from 0; a new row belongs to the region whose
+    /// centre is nearest in feature space.
     Labels(Vec<usize>),
-    /// Memberships of every training row, rows × regions, which add up to 1; those of new rows must be given as well.
+    /// Memberships of every training row, rows × regions, which add up to 1; those of new rows must
+    /// be given as well.
     Memberships(Matrix),
 }
 
@@ -39,7 +43,11 @@ impl Prepared {
             Regions::Memberships(m) => m.rows(),
         };
         if entries < n || (kept.len() == n && entries != n) {
-            return Err(Error::shape("regions", format!("{n} entries, one per training row"), entries));
+            return Err(Error::shape(
+                "regions",
+                format!("{n} entries, one per training row"),
+                entries,
+            ));
         }
         self.regions = Some(match regions {
             Regions::Labels(labels) => Regions::Labels(kept.iter().map(|&i| labels[i]).collect()),
@@ -53,7 +61,13 @@ impl Prepared {
     }
 
     /// Finds hard groups in the feature space of Σ weight_m k_m, or takes those given.
-    pub(crate) fn groups_of(&self, spec: &TrainSpec, weights: Vec<f64>, n_groups: usize, seed: u64) -> Result<Placed> {
+    pub(crate) fn groups_of(
+        &self,
+        spec: &TrainSpec,
+        weights: Vec<f64>,
+        n_groups: usize,
+        seed: u64,
+    ) -> Result<Placed> {
         if let Some(placed) = self.regions_without_kernel(spec)? {
             return Ok(placed);
         }
@@ -63,17 +77,30 @@ impl Prepared {
             Some(Regions::Labels(labels)) => Clusters::new(&k, labels.clone())?,
             _ => kernel_kmeans(&k, n_groups, GROUP_STARTS, seed)?,
         };
-        Ok(Placed::by_centres(self, one_hot(&clusters.labels, clusters.len()), None, &clusters, source))
+        Ok(Placed::by_centres(
+            self,
+            one_hot(&clusters.labels, clusters.len()),
+            None,
+            &clusters,
+            source,
+        ))
     }
 
-    /// Takes the regions that a column says or that were given as memberships: no kernel is needed to place rows in them.
+    /// Takes the regions that a column says or that were given as memberships: no kernel is needed
+    /// to place rows in them.
     pub(crate) fn regions_without_kernel(&self, spec: &TrainSpec) -> Result<Option<Placed>> {
-        let without = |memberships, placement| Placed { memberships, placement, functions: vec![], kernels: vec![] };
+        let without = |memberships, placement| Placed {
+            memberships,
+            placement,
+            functions: vec![],
+            kernels: vec![],
+        };
         if let Some(column) = spec.method.region_column() {
             let Some(RegionColumn { name, values: raw, .. }) =
                 self.region_column.as_ref().filter(|c| c.asked == column)
             else {
-                let expected = format!("the column that the data were prepared for, not `{column}`");
+                let expected =
+                    format!("the column that the data were prepared for, not `{column}`");
                 return Err(Error::param("regions", expected, "another"));
             };
             let mut values = raw.clone();
@@ -95,18 +122,34 @@ impl Prepared {
         Ok(self.placing_kernel(spec, "gate_kernel", text)?.gram(&self.grams))
     }
 
-    /// Reads the kernel in whose feature space rows are placed: in the kernel language, or the number of a base kernel.
-    pub(crate) fn placing_kernel(&self, spec: &TrainSpec, name: &str, text: Option<&str>) -> Result<PlacingKernel> {
+    /// Reads the kernel in whose feature space rows are placed: in the kernel language, or the
+    /// number of a base kernel.
+    pub(crate) fn placing_kernel(
+        &self,
+        spec: &TrainSpec,
+        name: &str,
+        text: Option<&str>,
+    ) -> Result<PlacingKernel> {
         let terms = self.grams.n_terms();
-        let Some(text) = text else { return Ok(PlacingKernel::Base(vec![1.0 / terms as f64; terms])) };
+        let Some(text) = text else {
+            return Ok(PlacingKernel::Base(vec![1.0 / terms as f64; terms]));
+        };
         if let Ok(number) = text.trim().parse::<usize>() {
             if number == 0 || number > terms {
-                return Err(Error::param(name, format!("the number of a kernel, 1 to {terms}"), number));
+                return Err(Error::param(
+                    name,
+                    format!("the number of a kernel, 1 to {terms}"),
+                    number,
+                ));
             }
             return Ok(PlacingKernel::Base((1..=terms).map(|t| f64::from(t == number)).collect()));
         }
         let (Some(x), Input::Table { columns, .. }) = (&self.table, &self.input) else {
-            return Err(Error::param(name, format!("the number of a ready-made kernel, 1 to {terms}"), text));
+            return Err(Error::param(
+                name,
+                format!("the number of a ready-made kernel, 1 to {terms}"),
+                text,
+            ));
         };
         let data = Dataset::from_rows(x.clone(), self.plan.columns(columns)?)?;
         let kernels = language::parse(text)?.resolve(&data)?;
@@ -127,7 +170,9 @@ impl PlacingKernel {
     pub fn gram(&self, base: &GramSet) -> Gram {
         match self {
             Self::Base(weights) => base.combine(weights),
-            Self::Own { grams, .. } => grams.combine(&vec![1.0 / grams.n_terms() as f64; grams.n_terms()]),
+            Self::Own { grams, .. } => {
+                grams.combine(&vec![1.0 / grams.n_terms() as f64; grams.n_terms()])
+            }
         }
     }
 
@@ -173,25 +218,36 @@ impl Placed {
         clusters: &Clusters,
         source: PlacingKernel,
     ) -> Self {
-        let function = |g: usize| source.expand(prepared, clusters.centre_norms[g], &clusters.distance_coefficients(g));
+        let function = |g: usize| {
+            source.expand(prepared, clusters.centre_norms[g], &clusters.distance_coefficients(g))
+        };
         let functions = (0..clusters.len()).map(function).collect();
-        Self { memberships, placement: Placement::Clusters { tau }, functions, kernels: source.kernels() }
+        Self {
+            memberships,
+            placement: Placement::Clusters { tau },
+            functions,
+            kernels: source.kernels(),
+        }
     }
 
     /// The group of every row; refuses soft memberships.
     pub fn labels(&self) -> Result<Vec<usize>> {
         let own = |i: usize| self.memberships.row(i).iter().position(|c| *c == 1.0);
         let labels: Option<Vec<usize>> = (0..self.memberships.rows()).map(own).collect();
-        labels.ok_or_else(|| Error::param("groups", "hard: every row belongs to one group", "soft memberships"))
+        labels.ok_or_else(|| {
+            Error::param("groups", "hard: every row belongs to one group", "soft memberships")
+        })
     }
 
     pub fn gating(&self, weights: Option<Vec<Vec<f64>>>) -> Placing {
-        let gating = Gating { placement: self.placement.clone(), regions: self.memberships.cols(), weights };
+        let gating =
+            Gating { placement: self.placement.clone(), regions: self.memberships.cols(), weights };
         Placing { gating, functions: self.functions.clone(), kernels: self.kernels.clone() }
     }
 }
 
-/// How a model places new rows: the gating, the functions it reads, and kernels that serve it alone.
+/// How a model places new rows: the gating, the functions it reads, and kernels that serve it
+/// alone.
 pub(crate) struct Placing {
     pub gating: Gating,
     pub functions: Vec<Expansion>,
@@ -210,12 +266,26 @@ impl RegionColumn {
     /// Finds the column by its name, or by its number, counted from 1.
     pub fn of(data: &Dataset, asked: &str) -> Result<Self> {
         let columns = data.columns();
-        let numbered = || asked.parse::<usize>().ok().and_then(|k| k.checked_sub(1)).filter(|&k| k < columns.len());
+        let numbered = || {
+            asked
+                .parse::<usize>()
+                .ok()
+                .and_then(|k| k.checked_sub(1))
+                .filter(|&k| k < columns.len())
+        };
         let Some(at) = columns.iter().position(|c| c == asked).or_else(numbered) else {
             let listed = columns.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-            return Err(Error::param("regions", format!("a column of the data ({listed})"), format!("`{asked}`")));
+            return Err(Error::param(
+                "regions",
+                format!("a column of the data ({listed})"),
+                format!("`{asked}`"),
+            ));
         };
-        Ok(Self { asked: asked.into(), name: columns[at].clone(), values: data.features().column(at) })
+        Ok(Self {
+            asked: asked.into(),
+            name: columns[at].clone(),
+            values: data.features().column(at),
+        })
     }
 }
 

@@ -25,17 +25,29 @@ impl Samples {
         let weights = match sample_weight {
             None => vec![1.0; n],
             Some(w) if w.len() != n => {
-                return Err(Error::shape("sample weights", format!("{n} values, one per row"), w.len()));
+                return Err(Error::shape(
+                    "sample weights",
+                    format!("{n} values, one per row"),
+                    w.len(),
+                ));
             }
             Some(w) => w.to_vec(),
         };
         if let Some(i) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
             let problem = Told::row(i, format!("has the weight {}", weights[i]));
-            return Err(Error::data("sample_weight", problem, "weights must be finite and not negative"));
+            return Err(Error::data(
+                "sample_weight",
+                problem,
+                "weights must be finite and not negative",
+            ));
         }
         let kept: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
         if kept.is_empty() {
-            return Err(Error::param("sample_weight", "positive for at least one row", "zero for all"));
+            return Err(Error::param(
+                "sample_weight",
+                "positive for at least one row",
+                "zero for all",
+            ));
         }
         let target = target.select(&kept);
         match &target {
@@ -50,13 +62,22 @@ impl Samples {
             }
             Target::Classes { names, labels } => {
                 if let Some(i) = labels.iter().position(|&l| l >= names.len()) {
-                    return Err(Error::shape("class labels", format!("indices below {}", names.len()), labels[i]));
+                    return Err(Error::shape(
+                        "class labels",
+                        format!("indices below {}", names.len()),
+                        labels[i],
+                    ));
                 }
                 let present = (0..names.len()).filter(|c| labels.contains(c)).count();
                 if present < 2 || present < names.len() {
-                    let missing = (0..names.len()).find(|c| !labels.contains(c)).map_or("", |c| names[c].as_str());
+                    let missing = (0..names.len())
+                        .find(|c| !labels.contains(c))
+                        .map_or("", |c| names[c].as_str());
                     let problem = if present < 2 {
-                        format!("only one class, `{}`, occurs", labels.first().map_or("", |&l| names[l].as_str()))
+                        format!(
+                            "only one class, `{}`, occurs",
+                            labels.first().map_or("", |&l| names[l].as_str())
+                        )
                     } else {
                         format!("class `{missing}` has no row with a positive weight")
                     };
@@ -71,8 +92,9 @@ impl Samples {
         Ok(Self { weights: kept.iter().map(|&i| weights[i]).collect(), kept, target })
     }
 
-    /// The number that a regression's target is divided by before it is fitted: its deviation over the rows, each counted once. It is 1 for
-    /// classes, for values that are all equal, and where the request asks for the problem in the target's own units.
+    /// The number that a regression's target is divided by before it is fitted: its deviation over
+    /// the rows, each counted once. It is 1 for classes, for values that are all equal, and where
+    /// the request asks for the problem in the target's own units.
     pub fn unit(&self, spec: &TrainSpec) -> f64 {
         let Target::Values(y) = &self.target else { return 1.0 };
         let deviation = deviation(y);
@@ -90,13 +112,19 @@ impl Samples {
         };
         let name = spec.loss.unwrap_or(default);
         if !suits(name) {
-            let known: Vec<&str> = LossName::ALL.into_iter().filter(|l| suits(*l)).map(LossName::as_str).collect();
+            let known: Vec<&str> =
+                LossName::ALL.into_iter().filter(|l| suits(*l)).map(LossName::as_str).collect();
             let (last, others) = known.split_last().unwrap_or((&"", &[]));
-            return Err(Error::param("loss", format!("{} or {last} for {what}", others.join(", ")), name.as_str()));
+            return Err(Error::param(
+                "loss",
+                format!("{} or {last} for {what}", others.join(", ")),
+                name.as_str(),
+            ));
         }
         let Target::Values(y) = &self.target else { return Fitting::new(name, 0.0) };
         let epsilon = epsilon(name, spec, y).unwrap_or(0.0);
-        // The number given is checked before it is scaled, so that a message shows it as it was typed.
+        // The number given is checked before it is scaled, so that a message shows it as it was
+        // typed.
         Fitting::new(name, epsilon)?;
         Fitting::new(name, epsilon / self.unit(spec))
     }
@@ -105,14 +133,20 @@ impl Samples {
         let Target::Classes { names, labels } = &self.target else {
             return match class_weight {
                 ClassWeight::None => Ok(vec![1.0; self.weights.len()]),
-                _ => Err(Error::param("class_weight", "left out for regression", "a weighting of classes")),
+                _ => Err(Error::param(
+                    "class_weight",
+                    "left out for regression",
+                    "a weighting of classes",
+                )),
             };
         };
         let factors: Vec<f64> = match class_weight {
             ClassWeight::None => vec![1.0; names.len()],
             ClassWeight::Balanced => {
                 let count = |c: usize| labels.iter().filter(|&&l| l == c).count();
-                (0..names.len()).map(|c| labels.len() as f64 / (names.len() * count(c)) as f64).collect()
+                (0..names.len())
+                    .map(|c| labels.len() as f64 / (names.len() * count(c)) as f64)
+                    .collect()
             }
             ClassWeight::Given(pairs) => {
                 if let Some((unknown, _)) = pairs.iter().find(|(class, _)| !names.contains(class)) {
@@ -122,21 +156,29 @@ impl Samples {
                         unknown,
                     ));
                 }
-                let factor = |name: &String| pairs.iter().find(|(class, _)| class == name).map_or(1.0, |(_, w)| *w);
+                let factor = |name: &String| {
+                    pairs.iter().find(|(class, _)| class == name).map_or(1.0, |(_, w)| *w)
+                };
                 names.iter().map(factor).collect()
             }
         };
         Ok(labels.iter().map(|&l| factors[l]).collect())
     }
 
-    /// Targets, costs and rows of every machine: one machine for values and for two classes (positive = the second), else by scheme.
+    /// Targets, costs and rows of every machine: one machine for values and for two classes
+    /// (positive = the second), else by scheme.
     pub fn machines(&self, spec: &TrainSpec) -> Result<Vec<MachineTask>> {
         let factors = self.class_factors(&spec.class_weight)?;
-        let cost: Vec<f64> = self.weights.iter().zip(&factors).map(|(w, c)| spec.c * w * c).collect();
+        let cost: Vec<f64> =
+            self.weights.iter().zip(&factors).map(|(w, c)| spec.c * w * c).collect();
         let (names, labels) = match &self.target {
             Target::Values(y) => {
                 let unit = self.unit(spec);
-                return Ok(vec![MachineTask { y: y.iter().map(|y| y / unit).collect(), cost, rows: None }]);
+                return Ok(vec![MachineTask {
+                    y: y.iter().map(|y| y / unit).collect(),
+                    cost,
+                    rows: None,
+                }]);
             }
             Target::Classes { names, labels } => (names, labels),
         };
@@ -152,8 +194,9 @@ impl Samples {
             (k, Scheme::OneVsOne) => Scheme::pairs(k)
                 .into_iter()
                 .map(|(low, high)| {
-                    let rows: Vec<usize> =
-                        (0..labels.len()).filter(|&i| labels[i] == low || labels[i] == high).collect();
+                    let rows: Vec<usize> = (0..labels.len())
+                        .filter(|&i| labels[i] == low || labels[i] == high)
+                        .collect();
                     MachineTask {
                         y: rows.iter().map(|&i| sign(labels[i], high)).collect(),
                         cost: rows.iter().map(|&i| cost[i]).collect(),
@@ -184,7 +227,9 @@ impl Samples {
     pub fn prediction(&self, scheme: Scheme) -> Prediction {
         match &self.target {
             Target::Values(_) => Prediction::Regression,
-            Target::Classes { names, .. } => Prediction::Classification { classes: names.clone(), scheme },
+            Target::Classes { names, .. } => {
+                Prediction::Classification { classes: names.clone(), scheme }
+            }
         }
     }
 }
@@ -197,13 +242,15 @@ pub(crate) struct MachineTask {
     pub rows: Option<Vec<usize>>,
 }
 
-/// The parameter ε of a loss in the target's own units: what was asked for, else the loss's default; `None` for a loss that does not read it.
+/// The parameter ε of a loss in the target's own units: what was asked for, else the loss's
+/// default; `None` for a loss that does not read it.
 pub(crate) fn epsilon(loss: LossName, spec: &TrainSpec, y: &[f64]) -> Option<f64> {
     let default = loss.default_epsilon(deviation(y))?;
     Some(spec.epsilon.unwrap_or(default))
 }
 
-/// The population standard deviation. Differences are squared after division by the largest, so that no square overflows or vanishes.
+/// The population standard deviation. Differences are squared after division by the largest, so
+/// that no square overflows or vanishes.
 pub(crate) fn deviation(y: &[f64]) -> f64 {
     let n = y.len() as f64;
     let mean = y.iter().map(|v| v / n).sum::<f64>();

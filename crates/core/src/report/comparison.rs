@@ -46,7 +46,8 @@ fn chosen(line: &Line) -> String {
 
 /// Kernels with a weight, of how many, and how many of them carry 99 % of it.
 fn kernels(line: &Line) -> String {
-    let spread = if line.selected_sd > 0.0 { format!(" ± {:.1}", line.selected_sd) } else { String::new() };
+    let spread =
+        if line.selected_sd > 0.0 { format!(" ± {:.1}", line.selected_sd) } else { String::new() };
     let count = if line.selected.fract() == 0.0 && line.selected_sd == 0.0 {
         format!("{}", line.selected)
     } else {
@@ -57,10 +58,20 @@ fn kernels(line: &Line) -> String {
 
 /// The table as text.
 pub fn comparison_table(c: &Comparison) -> String {
-    let headers =
-        ["method", c.metric.as_str(), "kernels (99 %)", "gap", "fit", "search", "against uniform", "p", "chosen most"];
+    let headers = [
+        "method",
+        c.metric.as_str(),
+        "kernels (99 %)",
+        "gap",
+        "fit",
+        "search",
+        "against uniform",
+        "p",
+        "chosen most",
+    ];
     let row = |l: &Line| {
-        let difference = l.versus_uniform.map_or_else(|| "–".into(), |v| format!("{:+.3}", v.difference));
+        let difference =
+            l.versus_uniform.map_or_else(|| "–".into(), |v| format!("{:+.3}", v.difference));
         vec![
             l.method.clone(),
             plus_minus(l.mean, l.sd),
@@ -97,7 +108,8 @@ pub(super) fn sections(c: &Comparison, own: Option<&str>) -> String {
 }
 
 fn facts(facts: &[(String, String)]) -> String {
-    let line = |(k, v): &(String, String)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(k), escape(v));
+    let line =
+        |(k, v): &(String, String)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(k), escape(v));
     format!("<dl>\n{}</dl>\n", facts.iter().map(line).collect::<String>())
 }
 
@@ -107,8 +119,9 @@ fn range(c: &Comparison) -> (f64, f64) {
         let (low, high) = l.interval.unwrap_or((f64::NAN, f64::NAN));
         [l.mean.unwrap_or(f64::NAN), low, high]
     });
-    let (low, high) =
-        ends.filter(|x| x.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let (low, high) = ends
+        .filter(|x| x.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
     let pad = 0.05 * (high - low).max(1e-9);
     (low - pad, high + pad)
 }
@@ -138,7 +151,11 @@ fn lines(c: &Comparison) -> String {
         if header.is_empty() {
             out += "<td></td>";
         } else {
-            let _ = write!(out, "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>", escape(header));
+            let _ = write!(
+                out,
+                "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>",
+                escape(header)
+            );
         }
     }
     out += "<th scope=\"col\">chosen most</th></tr></thead>\n<tbody>\n";
@@ -148,7 +165,10 @@ fn lines(c: &Comparison) -> String {
             l.method,
             metric,
             plus_minus(l.mean, l.sd),
-            l.interval.map_or_else(|| "–".into(), |(a, b)| format!("{} to {}", significant(a, 4), significant(b, 4)))
+            l.interval.map_or_else(
+                || "–".into(),
+                |(a, b)| format!("{} to {}", significant(a, 4), significant(b, 4))
+            )
         );
         let chart = l.mean.map_or_else(String::new, |m| {
             svg::interval(place(m), l.interval.map(|(a, b)| (place(a), place(b))), base.map(place))
@@ -206,7 +226,8 @@ fn tests(c: &Comparison) -> Option<String> {
     ))
 }
 
-/// The best method and equal weights; where these are the best, they and the best of the others. `own` comes first.
+/// The best method and equal weights; where these are the best, they and the best of the others.
+/// `own` comes first.
 fn shown<'a>(c: &'a Comparison, own: Option<&str>) -> Vec<&'a Line> {
     let sign = if c.higher_is_better { 1.0 } else { -1.0 };
     let uniform = c.uniform();
@@ -220,13 +241,19 @@ fn shown<'a>(c: &'a Comparison, own: Option<&str>) -> Vec<&'a Line> {
 }
 
 fn legend(names: &[&str]) -> String {
-    let item = |(k, name): (usize, &&str)| format!("<li><span class=\"key c{}\"></span>{}</li>\n", k % 6, escape(name));
-    format!("<ul class=\"legend\">\n{}</ul>\n", names.iter().enumerate().map(item).collect::<String>())
+    let item = |(k, name): (usize, &&str)| {
+        format!("<li><span class=\"key c{}\"></span>{}</li>\n", k % 6, escape(name))
+    };
+    format!(
+        "<ul class=\"legend\">\n{}</ul>\n",
+        names.iter().enumerate().map(item).collect::<String>()
+    )
 }
 
 fn roc(shown: &[&Line]) -> Option<String> {
     let lines = shown.iter().filter(|l| !l.roc.is_empty());
-    let curves: Vec<(&str, &[(f64, f64)])> = lines.map(|l| (l.method.as_str(), l.roc.as_slice())).collect();
+    let curves: Vec<(&str, &[(f64, f64)])> =
+        lines.map(|l| (l.method.as_str(), l.roc.as_slice())).collect();
     let chart = svg::roc(&curves)?;
     let names: Vec<&str> = curves.iter().map(|k| k.0).collect();
     Some(format!("<p>Test rows of all splits together.</p>\n{chart}{}", legend(&names)))
@@ -257,7 +284,12 @@ fn stability(c: &Comparison) -> Option<String> {
     let mut any = false;
     for s in c.stability.iter().filter(learned).take(MAX_METHODS) {
         any = true;
-        let _ = writeln!(out, "<div class=\"panel\">\n<h3>{}</h3>\n{}</div>", escape(&s.method), panel(s));
+        let _ = writeln!(
+            out,
+            "<div class=\"panel\">\n<h3>{}</h3>\n{}</div>",
+            escape(&s.method),
+            panel(s)
+        );
     }
     any.then(|| out + "</div>\n")
 }
@@ -270,7 +302,8 @@ fn panel(s: &Stability) -> String {
     {
         return format!("<p>All {} kernels always have the same weight.</p>\n", s.kernels.len());
     }
-    let top = shown.iter().map(|k| k.interval.map_or(k.mean, |i| i.1)).fold(f64::MIN_POSITIVE, f64::max);
+    let top =
+        shown.iter().map(|k| k.interval.map_or(k.mean, |i| i.1)).fold(f64::MIN_POSITIVE, f64::max);
     let mut out = String::from(
         "<thead class=\"quiet\"><tr><th scope=\"col\">kernel</th><td></td><th scope=\"col\" class=\"n\">share</th>\
          <th scope=\"col\" class=\"n\">chosen</th></tr></thead>\n<tbody>\n",
@@ -293,22 +326,25 @@ fn panel(s: &Stability) -> String {
     }
     let more = s.kernels.len() - shown.len();
     let rest = if more > 0 { format!("{more} more ever had a weight. ") } else { String::new() };
-    let overlap = s
-        .overlap
-        .map_or_else(String::new, |o| format!("Two splits share {:.0} % of the kernels that either chose.", 100.0 * o));
+    let overlap = s.overlap.map_or_else(String::new, |o| {
+        format!("Two splits share {:.0} % of the kernels that either chose.", 100.0 * o)
+    });
     let label = format!("Kernels of {} over the splits", s.method);
-    format!("{}<p class=\"note\">{rest}{overlap}</p>\n", boxed(&label, "bars", &(out + "</tbody>\n")))
+    format!(
+        "{}<p class=\"note\">{rest}{overlap}</p>\n",
+        boxed(&label, "bars", &(out + "</tbody>\n"))
+    )
 }
 
 /// The best learned method's heaviest kernels, a column per split.
 fn by_split(c: &Comparison) -> Option<String> {
     let sign = if c.higher_is_better { 1.0 } else { -1.0 };
-    let learned = |l: &&Line| !l.method.starts_with("uniform") && !l.method.starts_with("single") && l.mean.is_some();
-    let best = c
-        .lines
-        .iter()
-        .filter(learned)
-        .reduce(|b, l| if sign * l.mean.unwrap_or(f64::NAN) > sign * b.mean.unwrap_or(f64::NAN) { l } else { b })?;
+    let learned = |l: &&Line| {
+        !l.method.starts_with("uniform") && !l.method.starts_with("single") && l.mean.is_some()
+    };
+    let best = c.lines.iter().filter(learned).reduce(|b, l| {
+        if sign * l.mean.unwrap_or(f64::NAN) > sign * b.mean.unwrap_or(f64::NAN) { l } else { b }
+    })?;
     let runs: Vec<_> = c
         .runs
         .iter()
@@ -322,7 +358,10 @@ fn by_split(c: &Comparison) -> Option<String> {
     let mut order: Vec<usize> = (0..c.kernels.len()).filter(|&m| mean(m) > 0.0).collect();
     order.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
     order.truncate(MAX_KERNELS);
-    let top = order.iter().flat_map(|&m| runs.iter().map(move |r| r.weights[m])).fold(f64::MIN_POSITIVE, f64::max);
+    let top = order
+        .iter()
+        .flat_map(|&m| runs.iter().map(move |r| r.weights[m]))
+        .fold(f64::MIN_POSITIVE, f64::max);
     let mut out = String::from("<thead><tr><th scope=\"col\">kernel</th>");
     for r in &runs {
         let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", r.split + 1);
@@ -331,7 +370,11 @@ fn by_split(c: &Comparison) -> Option<String> {
     for m in order {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&c.kernels[m]));
         for r in &runs {
-            let shown = if r.weights[m] == 0.0 { "0".to_string() } else { significant(100.0 * r.weights[m], 2) };
+            let shown = if r.weights[m] == 0.0 {
+                "0".to_string()
+            } else {
+                significant(100.0 * r.weights[m], 2)
+            };
             out += &shaded(r.weights[m] / top, &shown);
         }
         out += "</tr>\n";
@@ -354,20 +397,28 @@ fn same(c: &Comparison) -> Option<String> {
     );
     for group in c.interchangeable.iter().take(MAX_GROUPS) {
         let few: Vec<String> = group.iter().take(6).map(|k| escape(k)).collect();
-        let rest = if group.len() > 6 { format!(" and {} more", group.len() - 6) } else { String::new() };
+        let rest =
+            if group.len() > 6 { format!(" and {} more", group.len() - 6) } else { String::new() };
         let _ = writeln!(out, "<li>{}{rest}</li>", few.join(", "));
     }
     let more = c.interchangeable.len().saturating_sub(MAX_GROUPS);
     Some(
         out + "</ul>\n"
-            + &if more > 0 { format!("<p class=\"note\">{more} more groups.</p>\n") } else { String::new() },
+            + &if more > 0 {
+                format!("<p class=\"note\">{more} more groups.</p>\n")
+            } else {
+                String::new()
+            },
     )
 }
 
 fn aligned(c: &Comparison) -> Option<String> {
     let a = c.aligned.as_ref()?;
-    let panel =
-        super::AlignmentPanel { kernels: a.kernels.clone(), target: a.target.clone(), between: a.between.clone() };
+    let panel = super::AlignmentPanel {
+        kernels: a.kernels.clone(),
+        target: a.target.clone(),
+        between: a.between.clone(),
+    };
     Some(super::html::alignment(&panel))
 }
 
@@ -390,18 +441,33 @@ fn regions(c: &Comparison) -> Option<String> {
         }
         let _ = writeln!(out, "<h3>{}</h3>", escape(&run.method));
         if let Some(shares) = &detail.regions {
-            let told: Vec<String> =
-                shares.iter().enumerate().map(|(j, s)| format!("region {}: {:.0} %", j + 1, 100.0 * s)).collect();
-            let _ = writeln!(out, "<p class=\"note\">Mean membership of the training rows: {}.</p>", told.join(", "));
+            let told: Vec<String> = shares
+                .iter()
+                .enumerate()
+                .map(|(j, s)| format!("region {}: {:.0} %", j + 1, 100.0 * s))
+                .collect();
+            let _ = writeln!(
+                out,
+                "<p class=\"note\">Mean membership of the training rows: {}.</p>",
+                told.join(", ")
+            );
         }
         if let Some(vetoes) = &detail.vetoes {
-            let told: Vec<String> = vetoes.iter().enumerate().map(|(r, n)| format!("rule {}: {n}", r + 1)).collect();
-            let _ = writeln!(out, "<p class=\"note\">Test rows that each rule turns down: {}.</p>", told.join(", "));
+            let told: Vec<String> =
+                vetoes.iter().enumerate().map(|(r, n)| format!("rule {}: {n}", r + 1)).collect();
+            let _ = writeln!(
+                out,
+                "<p class=\"note\">Test rows that each rule turns down: {}.</p>",
+                told.join(", ")
+            );
         }
         out += &super::html::panel_of(&panel, MAX_KERNELS);
     }
-    (!out.is_empty())
-        .then(|| format!("<p>Kernel weights where there are several vectors of them, first split.</p>\n{out}"))
+    (!out.is_empty()).then(|| {
+        format!(
+            "<p>Kernel weights where there are several vectors of them, first split.</p>\n{out}"
+        )
+    })
 }
 
 fn traces(c: &Comparison) -> Option<String> {

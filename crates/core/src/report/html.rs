@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, comparison, gap, learned, seconds, significant, svg,
-    tuning,
+    AlignmentPanel, MethodRow, Outcome, ReportData, WeightPanel, comparison, gap, learned, seconds,
+    significant, svg, tuning,
 };
 
 /// The most kernels that are shown for a method.
@@ -14,12 +14,17 @@ const MAX_KERNELS: usize = 40;
 pub fn html(data: &ReportData) -> String {
     // Beside a comparison, the table of methods is about one fit.
     let own = data.methods.first().map(|m| m.method.as_str());
-    let fitted = if data.comparison.is_some() { "The fit, on its training rows" } else { "Comparison" };
+    let fitted =
+        if data.comparison.is_some() { "The fit, on its training rows" } else { "Comparison" };
     let sections = [
         section("learned", "What was learned", Some(lead(data))),
         section("data", "Data", (!data.data.is_empty()).then(|| facts(&data.data))),
         section("comparison", fitted, (!data.methods.is_empty()).then(|| methods(&data.methods))),
-        section("weights", "Kernel weights", (!data.weights.is_empty()).then(|| weights(&data.weights))),
+        section(
+            "weights",
+            "Kernel weights",
+            (!data.weights.is_empty()).then(|| weights(&data.weights)),
+        ),
         section("convergence-s", "Convergence", convergence(data)),
         data.comparison.as_ref().map(|c| comparison::sections(c, own)).unwrap_or_default(),
         data.tuning.as_ref().map(tuning::tuning).unwrap_or_default(),
@@ -79,7 +84,9 @@ pub(super) fn escape(text: &str) -> String {
 pub(super) fn section(id: &str, heading: &str, body: Option<String>) -> String {
     let Some(body) = body else { return String::new() };
     let heading = escape(heading);
-    format!("<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n{body}</section>\n")
+    format!(
+        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n{body}</section>\n"
+    )
 }
 
 fn facts(facts: &[(String, String)]) -> String {
@@ -103,20 +110,32 @@ fn methods(rows: &[MethodRow]) -> String {
     let sortable = rows.len() > 1;
     let metric = rows.iter().find_map(|r| r.score.as_ref()).map(|s| s.name.as_str());
     let mut out = String::from("<thead><tr>");
-    let headers =
-        ["method", metric.unwrap_or("score"), "95 % interval", "kernels", "carry 99 %", "of", "gap", "status", "time"];
+    let headers = [
+        "method",
+        metric.unwrap_or("score"),
+        "95 % interval",
+        "kernels",
+        "carry 99 %",
+        "of",
+        "gap",
+        "status",
+        "time",
+    ];
     for header in headers {
         let class = if matches!(header, "method" | "status") { "" } else { " class=\"n\"" };
         let header = escape(header);
-        let header = if sortable { format!("<button type=\"button\">{header}</button>") } else { header };
+        let header =
+            if sortable { format!("<button type=\"button\">{header}</button>") } else { header };
         let _ = write!(out, "<th scope=\"col\"{class}>{header}</th>");
     }
     out += "</tr></thead>\n<tbody>\n";
     for row in rows {
         let value = row.score.as_ref().map(|s| s.value);
         let interval = row.score.as_ref().and_then(|s| s.interval);
-        let range =
-            interval.map_or_else(|| "–".into(), |(a, b)| format!("{} – {}", significant(a, 3), significant(b, 3)));
+        let range = interval.map_or_else(
+            || "–".into(),
+            |(a, b)| format!("{} – {}", significant(a, 3), significant(b, 3)),
+        );
         let shown = value.map_or_else(|| "–".into(), |v| significant(v, 4));
         let _ = writeln!(
             out,
@@ -144,7 +163,12 @@ pub(super) fn number(key: Option<f64>, shown: &str) -> String {
 fn weights(panels: &[WeightPanel]) -> String {
     let mut out = String::from("<div class=\"panels\">\n");
     for p in panels {
-        let _ = writeln!(out, "<div class=\"panel\">\n<h3>{}</h3>\n{}</div>", escape(&p.method), panel(p));
+        let _ = writeln!(
+            out,
+            "<div class=\"panel\">\n<h3>{}</h3>\n{}</div>",
+            escape(&p.method),
+            panel(p)
+        );
     }
     out + "</div>\n"
 }
@@ -160,14 +184,22 @@ pub(super) fn panel_of(panel: &WeightPanel, most: usize) -> String {
         return "<p>No kernels.</p>\n".into();
     };
     if top == least && ranked.len() > 1 {
-        return format!("<p>All {} kernels have the weight {}.</p>\n", ranked.len(), significant(top, 4));
+        return format!(
+            "<p>All {} kernels have the weight {}.</p>\n",
+            ranked.len(),
+            significant(top, 4)
+        );
     }
     let is_zero = |m: usize| panel.weights.iter().all(|w| w.get(m).is_none_or(|x| *x == 0.0));
     let positive: Vec<_> = ranked.into_iter().filter(|&(m, _)| !is_zero(m)).collect();
     let zeros = panel.kernels.len() - positive.len();
     let shown = &positive[..positive.len().min(most)];
     let label = format!("Kernel weights of {}", panel.method);
-    let table = if panel.weights.len() > 1 { heat(panel, shown, &label) } else { bars(panel, shown, top, &label) };
+    let table = if panel.weights.len() > 1 {
+        heat(panel, shown, &label)
+    } else {
+        bars(panel, shown, top, &label)
+    };
     let mut note = format!("{} of {} kernels have a weight", positive.len(), panel.kernels.len());
     if positive.len() > shown.len() {
         let _ = write!(note, "; {} more are not drawn", positive.len() - shown.len());
@@ -211,7 +243,11 @@ fn heat(panel: &WeightPanel, shown: &[(usize, f64)], label: &str) -> String {
 
 /// Shades stop below half so that the text keeps its contrast.
 pub(super) fn shaded(share: f64, shown: &str) -> String {
-    format!("<td class=\"n heatcell\" style=\"--w:{:.3}\">{}</td>", 0.45 * share.clamp(0.0, 1.0), escape(shown))
+    format!(
+        "<td class=\"n heatcell\" style=\"--w:{:.3}\">{}</td>",
+        0.45 * share.clamp(0.0, 1.0),
+        escape(shown)
+    )
 }
 
 fn convergence(data: &ReportData) -> Option<String> {
@@ -221,7 +257,12 @@ fn convergence(data: &ReportData) -> Option<String> {
          {chart}<ul class=\"legend\">\n"
     );
     for (k, line) in data.traces.iter().enumerate() {
-        let _ = writeln!(out, "<li><span class=\"key c{}\"></span>{}</li>", k % 6, escape(&line.method));
+        let _ = writeln!(
+            out,
+            "<li><span class=\"key c{}\"></span>{}</li>",
+            k % 6,
+            escape(&line.method)
+        );
     }
     Some(out + "</ul>\n")
 }
@@ -279,7 +320,8 @@ pub(super) fn alignment(panel: &AlignmentPanel) -> String {
         out += "</tr>\n";
     }
     let more = ranked.len() - shown.len();
-    let rest = if more > 0 { format!(" {more} more kernels are not drawn.") } else { String::new() };
+    let rest =
+        if more > 0 { format!(" {more} more kernels are not drawn.") } else { String::new() };
     format!(
         "<p>Centred alignment, from 0 to 1: of each kernel with the target, and of kernels with each other. Kernels near 1 with \
          each other say the same.{rest}</p>\n{}",

@@ -1,6 +1,6 @@
-//! What a run has to say, as plain data, and the two ways of saying it: an aligned text [`table`] and one
-//! self-contained [`html`] page. Nothing here prints, reads a clock or reaches for the network: the same data give the
-//! same bytes.
+//! What a run has to say, as plain data, and the two ways of saying it: an aligned text [`table`]
+//! and one self-contained [`html`] page. Nothing here prints, reads a clock or reaches for the
+//! network: the same data give the same bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -98,8 +98,8 @@ pub struct MethodRow {
 pub struct WeightPanel {
     /// Method with its parameters.
     pub method: String,
-    /// What each machine decides, e.g. class names, or the region where weights depend on it; one entry per row of `weights`, and one in
-    /// all where weights are shared.
+    /// What each machine decides, e.g. class names, or the region where weights depend on it; one
+    /// entry per row of `weights`, and one in all where weights are shared.
     pub machines: Vec<String>,
     /// The names of the kernels.
     pub kernels: Vec<String>,
@@ -172,9 +172,12 @@ impl MethodRow {
     pub fn new(method: &str, model: &Model, score: Option<Score>) -> Self {
         let total = model.kernel_names().len();
         // Localized models have a weight per region.
-        let used = |k: &FittedMachine, m: usize| k.weights.iter().skip(m).step_by(total.max(1)).any(|w| *w != 0.0);
+        let used = |k: &FittedMachine, m: usize| {
+            k.weights.iter().skip(m).step_by(total.max(1)).any(|w| *w != 0.0)
+        };
         let selected = (0..total).filter(|&m| model.machines.iter().any(|k| used(k, m))).count();
-        let weights: Vec<f64> = WeightPanel::new(method, model).ranked().into_iter().map(|(_, w)| w).collect();
+        let weights: Vec<f64> =
+            WeightPanel::new(method, model).ranked().into_iter().map(|(_, w)| w).collect();
         let certificate = model.certificate();
         Self {
             method: method.into(),
@@ -197,7 +200,8 @@ impl WeightPanel {
         Self { method: method.into(), machines, kernels, weights }
     }
 
-    /// Every kernel with its mean weight over machines, largest first; ties keep the kernels' order.
+    /// Every kernel with its mean weight over machines, largest first; ties keep the kernels'
+    /// order.
     pub fn ranked(&self) -> Vec<(usize, f64)> {
         let machines = self.weights.len().max(1) as f64;
         let mean = |m: usize| self.weights.iter().filter_map(|w| w.get(m)).sum::<f64>() / machines;

@@ -1,5 +1,6 @@
-//! Charts as inline SVG. Positions are percentages and text keeps its size, so a chart fits any width without scaling its
-//! letters; polylines live in a nested stretched drawing whose strokes do not scale.
+//! Charts as inline SVG. Positions are percentages and text keeps its size, so a chart fits any
+//! width without scaling its letters; polylines live in a nested stretched drawing whose strokes do
+//! not scale.
 
 use std::fmt::Write as _;
 
@@ -42,14 +43,25 @@ pub fn interval(value: f64, range: Option<(f64, f64)>, base: Option<f64>) -> Str
         "<svg class=\"interval\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
     );
     if let Some(base) = base {
-        let _ = write!(out, "<rect class=\"base\" x=\"{:.2}\" width=\".5\" height=\"10\"/>", place(base) - 0.25);
+        let _ = write!(
+            out,
+            "<rect class=\"base\" x=\"{:.2}\" width=\".5\" height=\"10\"/>",
+            place(base) - 0.25
+        );
     }
     if let Some((low, high)) = range {
         let (low, high) = (place(low), place(high));
-        let _ = write!(out, "<rect class=\"span\" x=\"{low:.2}\" y=\"4\" width=\"{:.2}\" height=\"2\"/>", high - low);
+        let _ = write!(
+            out,
+            "<rect class=\"span\" x=\"{low:.2}\" y=\"4\" width=\"{:.2}\" height=\"2\"/>",
+            high - low
+        );
     }
-    let _ =
-        write!(out, "<rect class=\"point\" x=\"{:.2}\" y=\"1\" width=\"1.4\" height=\"8\"/></svg>", place(value) - 0.7);
+    let _ = write!(
+        out,
+        "<rect class=\"point\" x=\"{:.2}\" y=\"1\" width=\"1.4\" height=\"8\"/></svg>",
+        place(value) - 0.7
+    );
     out
 }
 
@@ -90,7 +102,10 @@ pub fn convergence(lines: &[TraceLine]) -> Option<String> {
     let step = ((high - low) / 8.0).ceil() as usize;
     let mut body = frame.axes(
         &ticks(0.0, end),
-        &(low as i32..=high as i32).step_by(step).map(|e| (f64::from(e), format!("1e{e}"))).collect::<Vec<_>>(),
+        &(low as i32..=high as i32)
+            .step_by(step)
+            .map(|e| (f64::from(e), format!("1e{e}")))
+            .collect::<Vec<_>>(),
         "seconds",
     );
     for (k, (line, points)) in lines.iter().zip(&series).enumerate() {
@@ -112,13 +127,16 @@ pub fn convergence(lines: &[TraceLine]) -> Option<String> {
     let ends: Vec<String> = lines
         .iter()
         .zip(&series)
-        .filter_map(|(line, points)| points.last().map(|p| format!("{} ends at {:.1e}", line.method, 10f64.powf(p.1))))
+        .filter_map(|(line, points)| {
+            points.last().map(|p| format!("{} ends at {:.1e}", line.method, 10f64.powf(p.1)))
+        })
         .collect();
     let desc = format!("Lines fall from left to right as the fit converges. {}.", ends.join("; "));
     Some(drawing("convergence", "Relative duality gap against seconds, logarithmic", &desc, &body))
 }
 
-/// Predicted against true values with the line of perfect prediction; `None` when nothing can be drawn.
+/// Predicted against true values with the line of perfect prediction; `None` when nothing can be
+/// drawn.
 pub fn scatter(pairs: &[(f64, f64)]) -> Option<String> {
     let all = || pairs.iter().flat_map(|&(t, p)| [t, p]).filter(|v| v.is_finite());
     let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
@@ -130,12 +148,15 @@ pub fn scatter(pairs: &[(f64, f64)]) -> Option<String> {
     body += &frame.polyline([(range.0, range.0), (range.1, range.1)].into_iter(), "line ideal");
     for &(truth, predicted) in pairs.iter().step_by(pairs.len().div_ceil(MAX_POINTS).max(1)) {
         if truth.is_finite() && predicted.is_finite() {
-            let tip = format!("true {}, predicted {}", significant(truth, 4), significant(predicted, 4));
+            let tip =
+                format!("true {}, predicted {}", significant(truth, 4), significant(predicted, 4));
             body += &frame.mark((truth, predicted), 3.0, "dot c0", &tip);
         }
     }
-    let desc =
-        format!("{} points; the dashed line is perfect prediction, vertical axis: predicted value.", pairs.len());
+    let desc = format!(
+        "{} points; the dashed line is perfect prediction, vertical axis: predicted value.",
+        pairs.len()
+    );
     Some(drawing("residuals", "Predicted against true values", &desc, &body))
 }
 
@@ -152,7 +173,8 @@ fn drawing(id: &str, title: &str, desc: &str, body: &str) -> String {
 fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     let raw = (high - low) / 7.0;
     let power = 10f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= raw).unwrap_or(raw);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= raw).unwrap_or(raw);
     let first = (low / step).ceil();
     let text = |t: f64| {
         let text = significant(t, 3);
@@ -162,7 +184,11 @@ fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
             text
         }
     };
-    (0..8).map(|i| (first + f64::from(i)) * step).take_while(|t| *t <= high).map(|t| (t, text(t))).collect()
+    (0..8)
+        .map(|i| (first + f64::from(i)) * step)
+        .take_while(|t| *t <= high)
+        .map(|t| (t, text(t)))
+        .collect()
 }
 
 /// The range of both axes that is plotted.
@@ -208,8 +234,12 @@ impl PlotRange {
                 escape(text)
             );
         }
-        let _ =
-            writeln!(out, "<text x=\"{right}%\" y=\"{}\" text-anchor=\"end\">{}</text>", bottom + 36.0, escape(label));
+        let _ = writeln!(
+            out,
+            "<text x=\"{right}%\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            bottom + 36.0,
+            escape(label)
+        );
         out
     }
 
@@ -230,6 +260,8 @@ impl PlotRange {
     fn mark(&self, point: (f64, f64), radius: f64, class: &str, tip: &str) -> String {
         let (u, v) = self.at(point);
         let tip = escape(tip);
-        format!("<circle class=\"{class}\" cx=\"{u:.2}%\" cy=\"{v:.1}\" r=\"{radius}\" data-tip=\"{tip}\"/>\n")
+        format!(
+            "<circle class=\"{class}\" cx=\"{u:.2}%\" cy=\"{v:.1}\" r=\"{radius}\" data-tip=\"{tip}\"/>\n"
+        )
     }
 }

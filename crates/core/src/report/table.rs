@@ -1,7 +1,7 @@
 //! An aligned text table.
 
-/// Headers, a rule and one line per row. Columns of numbers are flushed right, others left; widths count characters, and a short
-/// row is filled with blanks.
+/// Headers, a rule and one line per row. Columns of numbers are flushed right, others left; widths
+/// count characters, and a short row is filled with blanks.
 pub fn table<S: AsRef<str>>(headers: &[&str], rows: &[Vec<S>]) -> String {
     let cell = |row: usize, col: usize| rows[row].get(col).map_or("", AsRef::as_ref);
     let length = |text: &str| text.chars().count();
@@ -16,7 +16,8 @@ pub fn table<S: AsRef<str>>(headers: &[&str], rows: &[Vec<S>]) -> String {
         let mut out = String::new();
         for (text, &(width, right)) in texts.zip(&columns) {
             let gap = if out.is_empty() { "" } else { "  " };
-            let cell = if right { format!("{gap}{text:>width$}") } else { format!("{gap}{text:<width$}") };
+            let cell =
+                if right { format!("{gap}{text:>width$}") } else { format!("{gap}{text:<width$}") };
             out.push_str(&cell);
         }
         out.truncate(out.trim_end().len());
@@ -31,5 +32,7 @@ pub fn table<S: AsRef<str>>(headers: &[&str], rows: &[Vec<S>]) -> String {
 }
 
 fn is_number(text: &str) -> bool {
-    text.is_empty() || text == "–" || text.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit())
+    text.is_empty()
+        || text == "–"
+        || text.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit())
 }

@@ -17,11 +17,14 @@ pub fn tuning_table(t: &Tuning, most: usize) -> String {
     let ranked = ranked(t);
     let Some(first) = t.settings.first() else { return String::new() };
     let names: Vec<&str> = first.parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let headers: Vec<&str> = names.into_iter().chain([t.metric.as_str(), "95 % interval"]).collect();
+    let headers: Vec<&str> =
+        names.into_iter().chain([t.metric.as_str(), "95 % interval"]).collect();
     let row = |s: &Setting| {
         let values = s.parameters.iter().map(|(_, v)| v.clone());
-        let range =
-            s.interval.map_or_else(|| "–".into(), |(a, b)| format!("{} – {}", significant(a, 3), significant(b, 3)));
+        let range = s.interval.map_or_else(
+            || "–".into(),
+            |(a, b)| format!("{} – {}", significant(a, 3), significant(b, 3)),
+        );
         values.chain([plus_minus(Some(s.mean), Some(s.sd)), range]).collect::<Vec<_>>()
     };
     table(&headers, &ranked.iter().take(most).map(|&i| row(&t.settings[i])).collect::<Vec<_>>())
@@ -43,9 +46,9 @@ fn ranked(t: &Tuning) -> Vec<usize> {
 pub fn found(t: &Tuning) -> Vec<String> {
     let Some(best) = t.settings.get(t.best) else { return vec!["Nothing was tried.".into()] };
     let told: Vec<String> = best.parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-    let range = best
-        .interval
-        .map_or_else(String::new, |(a, b)| format!(" (95 % interval {} to {})", significant(a, 3), significant(b, 3)));
+    let range = best.interval.map_or_else(String::new, |(a, b)| {
+        format!(" (95 % interval {} to {})", significant(a, 3), significant(b, 3))
+    });
     let mut out = vec![format!(
         "Of {} settings of {} the best is {}: mean {} {}{range}.",
         t.settings.len(),
@@ -68,13 +71,20 @@ pub fn found(t: &Tuning) -> Vec<String> {
     out
 }
 
-/// Values of a parameter with their mean scores, larger is better, in the settings that are like the best in all others.
+/// Values of a parameter with their mean scores, larger is better, in the settings that are like
+/// the best in all others.
 fn line(t: &Tuning, name: &str) -> Vec<(f64, f64)> {
     let sign = if t.higher_is_better { 1.0 } else { -1.0 };
-    let others = |s: &Setting| s.parameters.iter().filter(|p| p.0 != name).cloned().collect::<Vec<_>>();
-    let value = |s: &Setting| s.parameters.iter().find(|p| p.0 == name).and_then(|p| p.1.parse().ok());
+    let others =
+        |s: &Setting| s.parameters.iter().filter(|p| p.0 != name).cloned().collect::<Vec<_>>();
+    let value =
+        |s: &Setting| s.parameters.iter().find(|p| p.0 == name).and_then(|p| p.1.parse().ok());
     let like = others(&t.settings[t.best]);
-    t.settings.iter().filter(|s| others(s) == like).filter_map(|s| Some((value(s)?, sign * s.mean))).collect()
+    t.settings
+        .iter()
+        .filter(|s| others(s) == like)
+        .filter_map(|s| Some((value(s)?, sign * s.mean)))
+        .collect()
 }
 
 /// All sections of a search.
@@ -85,12 +95,17 @@ pub(super) fn tuning(t: &Tuning) -> String {
         let (a, b) = s.interval.unwrap_or((s.mean, s.mean));
         [a, b, s.mean]
     });
-    let (low, high) =
-        ends.filter(|x| x.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let (low, high) = ends
+        .filter(|x| x.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
     let place = |x: f64| (x - low) / (high - low).max(1e-12);
     let mut out = String::from("<thead><tr>");
     for name in first.parameters.iter().map(|p| p.0.as_str()).chain([t.metric.as_str(), "sd"]) {
-        let _ = write!(out, "<th scope=\"col\" class=\"n\"><button type=\"button\">{}</button></th>", escape(name));
+        let _ = write!(
+            out,
+            "<th scope=\"col\" class=\"n\"><button type=\"button\">{}</button></th>",
+            escape(name)
+        );
     }
     out += "<td></td></tr></thead>\n<tbody>\n";
     for &i in order.iter().take(200) {
@@ -114,7 +129,8 @@ pub(super) fn tuning(t: &Tuning) -> String {
 
 /// The mean as a map, where two parameters vary.
 fn plane(t: &Tuning) -> Option<String> {
-    let value = |s: &Setting, name: &str| s.parameters.iter().find(|p| p.0 == name).map(|p| p.1.clone());
+    let value =
+        |s: &Setting, name: &str| s.parameters.iter().find(|p| p.0 == name).map(|p| p.1.clone());
     let names: Vec<String> = t.settings.first()?.parameters.iter().map(|p| p.0.clone()).collect();
     let distinct = |name: &String| {
         let mut seen: Vec<String> = Vec::new();
@@ -129,8 +145,10 @@ fn plane(t: &Tuning) -> Option<String> {
         names.iter().map(|n| (n.clone(), distinct(n))).filter(|(_, v)| v.len() > 1).collect();
     let [(down, rows), (across, cols)] = varying.as_slice() else { return None };
     let means: Vec<f64> = t.settings.iter().map(|s| s.mean).filter(|m| m.is_finite()).collect();
-    let (low, high) = means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(*x), b.max(*x)));
-    let mut out = format!("<thead><tr><th scope=\"col\">{} ↓ {} →</th>", escape(down), escape(across));
+    let (low, high) =
+        means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(*x), b.max(*x)));
+    let mut out =
+        format!("<thead><tr><th scope=\"col\">{} ↓ {} →</th>", escape(down), escape(across));
     for col in cols {
         let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", escape(col));
     }
@@ -141,10 +159,13 @@ fn plane(t: &Tuning) -> Option<String> {
             let own = t
                 .settings
                 .iter()
-                .find(|s| value(s, down).as_ref() == Some(row) && value(s, across).as_ref() == Some(col))
+                .find(|s| {
+                    value(s, down).as_ref() == Some(row) && value(s, across).as_ref() == Some(col)
+                })
                 .map_or(f64::NAN, |s| s.mean);
             let share = (own - low) / (high - low).max(1e-12);
-            out += &shaded(if t.higher_is_better { share } else { 1.0 - share }, &significant(own, 3));
+            out +=
+                &shaded(if t.higher_is_better { share } else { 1.0 - share }, &significant(own, 3));
         }
         out += "</tr>\n";
     }

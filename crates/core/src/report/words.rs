@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::{MethodRow, ReportData, Score};
 use crate::{Model, gram::ApproxError};
 
-/// `x` with about `digits` significant digits: fixed point for everyday sizes, powers of ten outside them.
+/// `x` with about `digits` significant digits: fixed point for everyday sizes, powers of ten
+/// outside them.
 pub fn significant(x: f64, digits: usize) -> String {
     let size = x.abs();
     if x == 0.0 {
@@ -26,16 +27,21 @@ pub fn gap(gap: Option<f64>) -> String {
     gap.map_or_else(|| "–".into(), |g| if g == 0.0 { "0".into() } else { format!("{g:.1e}") })
 }
 
-/// How far the kernels of a model are from those that they stand in for; `None` where they stand in for none.
+/// How far the kernels of a model are from those that they stand in for; `None` where they stand in
+/// for none.
 pub fn approximation(model: &Model) -> Option<String> {
     let errors = &model.approximation;
-    let worst = (0..errors.len()).reduce(|b, m| if errors[m].value() > errors[b].value() { m } else { b })?;
+    let worst = (0..errors.len())
+        .reduce(|b, m| if errors[m].value() > errors[b].value() { m } else { b })?;
     let mean = errors.iter().map(ApproxError::value).sum::<f64>() / errors.len() as f64;
     let (name, told) = (model.kernel_names()[worst], model.request.approx);
     let mean = significant(mean, 2);
     Some(match errors[worst] {
         ApproxError::Trace { relative } => {
-            format!("{told}: relative trace lost {mean} on average, at most {} ({name})", significant(relative, 2))
+            format!(
+                "{told}: relative trace lost {mean} on average, at most {} ({name})",
+                significant(relative, 2)
+            )
         }
         ApproxError::Pairs { rms, standard_error, largest, pairs } => format!(
             "{told}: root mean square error of k(x, z) {mean} on average, at most {} ± {} ({name}: largest {} in {pairs} pairs of rows)",
@@ -78,7 +84,9 @@ pub fn learned(data: &ReportData) -> String {
 
 /// The row with the best score; the first row where nothing is scored.
 pub(super) fn best(data: &ReportData) -> Option<&MethodRow> {
-    let better = |a: &Score, b: &Score| if a.higher_is_better { a.value > b.value } else { a.value < b.value };
+    let better = |a: &Score, b: &Score| {
+        if a.higher_is_better { a.value > b.value } else { a.value < b.value }
+    };
     data.methods.iter().reduce(|best, row| match (&row.score, &best.score) {
         (Some(new), Some(old)) if better(new, old) => row,
         (Some(_), None) => row,
@@ -94,7 +102,12 @@ fn quality(best: &MethodRow, data: &ReportData) -> String {
     let Some(score) = &best.score else { return format!("The method is {}.", best.method) };
     let with = |s: &Score| match s.interval {
         Some((lo, hi)) => {
-            format!("{} (95 % interval {} to {})", significant(s.value, 3), significant(lo, 3), significant(hi, 3))
+            format!(
+                "{} (95 % interval {} to {})",
+                significant(s.value, 3),
+                significant(lo, 3),
+                significant(hi, 3)
+            )
         }
         None => significant(s.value, 3),
     };
@@ -106,7 +119,8 @@ fn quality(best: &MethodRow, data: &ReportData) -> String {
     let baseline = data.methods.iter().find(|row| is_uniform(row) && row.method != best.method);
     if let Some(base) = baseline.and_then(|row| row.score.as_ref()) {
         let close = matches!((score.interval, base.interval), (Some(a), Some(b)) if a.0 <= b.1 && b.0 <= a.1);
-        let doubt = if close { "; the intervals overlap, so the difference may be chance" } else { "" };
+        let doubt =
+            if close { "; the intervals overlap, so the difference may be chance" } else { "" };
         let _ = write!(text, " Equal weights on all kernels give {}{doubt}.", with(base));
     }
     text
@@ -125,7 +139,11 @@ fn kept(best: &MethodRow, data: &ReportData) -> Option<String> {
         .filter(|(_, w)| *w > 0.0)
         .map(|&(m, w)| format!("{} ({:.0} %)", panel.kernels[m], 100.0 * w / sum))
         .collect();
-    let heaviest = if top.is_empty() { String::new() } else { format!("; the heaviest are {}", top.join(", ")) };
+    let heaviest = if top.is_empty() {
+        String::new()
+    } else {
+        format!("; the heaviest are {}", top.join(", "))
+    };
     Some(format!(
         "{} kept {} of {} kernels ({} carry 99 % of the weight){heaviest}.",
         best.method, best.selected, best.total, best.carrying
@@ -147,6 +165,8 @@ fn certified(data: &ReportData) -> String {
             gap(worst)
         ),
         (true, None) => "Every fit reached its tolerance.".into(),
-        (false, _) => format!("Tolerance not reached: {}; these weights may still move.", open.join(", ")),
+        (false, _) => {
+            format!("Tolerance not reached: {}; these weights may still move.", open.join(", "))
+        }
     }
 }

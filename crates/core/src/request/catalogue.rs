@@ -1,4 +1,5 @@
-//! What the program, Python, the documentation and the tests are told about methods and their parameters.
+//! What the program, Python, the documentation and the tests are told about methods and their
+//! parameters.
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
@@ -27,7 +28,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its meaning or range, and its default; empty where the name says all.
     pub help: &'static str,
-    /// Values that a comparison tries where the method was named without settings, in the notation of grids.
+    /// Values that a comparison tries where the method was named without settings, in the notation
+    /// of grids.
     pub grid: Option<&'static str>,
 }
 
@@ -74,7 +76,9 @@ impl MethodInfo {
         if self.parameters.is_empty() {
             return "none".into();
         }
-        let told = |p: &Parameter| if p.help.is_empty() { p.name.into() } else { format!("{} ({})", p.name, p.help) };
+        let told = |p: &Parameter| {
+            if p.help.is_empty() { p.name.into() } else { format!("{} ({})", p.name, p.help) }
+        };
         self.parameters.iter().map(told).collect::<Vec<String>>().join(", ")
     }
 
@@ -109,10 +113,19 @@ mod tests {
         for info in catalogue() {
             assert_eq!(MethodSpec::named(info.name).unwrap().name(), info.name);
         }
-        assert_eq!(MethodSpec::named("l1").unwrap(), MethodSpec::Lp(Lp { p: 1.0, ..Lp::default() }));
-        assert_eq!(MethodSpec::named("l2").unwrap(), MethodSpec::Lp(Lp { p: 2.0, ..Lp::default() }));
+        assert_eq!(
+            MethodSpec::named("l1").unwrap(),
+            MethodSpec::Lp(Lp { p: 1.0, ..Lp::default() })
+        );
+        assert_eq!(
+            MethodSpec::named("l2").unwrap(),
+            MethodSpec::Lp(Lp { p: 2.0, ..Lp::default() })
+        );
         assert!(
-            MethodSpec::named("l3").unwrap_err().to_string().contains("gmkl, lp, single, align, alignf, smkl, clmkl")
+            MethodSpec::named("l3")
+                .unwrap_err()
+                .to_string()
+                .contains("gmkl, lp, single, align, alignf, smkl, clmkl")
         );
     }
 
@@ -121,7 +134,8 @@ mod tests {
         for info in catalogue() {
             let method = MethodSpec::named(info.name).unwrap();
             let said = MethodSpec::said_by_name(info.name);
-            let mut has: Vec<&str> = method.parameters().iter().map(|p| p.0).filter(|p| Some(*p) != said).collect();
+            let mut has: Vec<&str> =
+                method.parameters().iter().map(|p| p.0).filter(|p| Some(*p) != said).collect();
             let mut listed: Vec<&str> = info.parameters.iter().map(|p| p.name).collect();
             has.sort_unstable();
             listed.sort_unstable();
@@ -130,8 +144,12 @@ mod tests {
                 let (name, value) = (parameter.name, method.get(parameter.name).unwrap());
                 match parameter.help.split_once("default ") {
                     Some((_, "4/3")) => assert_eq!(value, Value::Number(4.0 / 3.0)),
-                    Some((_, stated)) => assert_eq!(value.to_string(), stated, "{} {name}", info.name),
-                    None => assert_eq!(value, Value::None, "{} {name}: state its default", info.name),
+                    Some((_, stated)) => {
+                        assert_eq!(value.to_string(), stated, "{} {name}", info.name)
+                    }
+                    None => {
+                        assert_eq!(value, Value::None, "{} {name}: state its default", info.name)
+                    }
                 }
             }
         }
@@ -143,7 +161,12 @@ mod tests {
             let method = MethodSpec::named(info.name).unwrap();
             // What JSON says of a method is what its parameters say.
             let stored = serde_json::to_value(&method).unwrap();
-            assert_eq!(stored.as_object().unwrap().len(), method.parameters().len() + 1, "{}", info.name);
+            assert_eq!(
+                stored.as_object().unwrap().len(),
+                method.parameters().len() + 1,
+                "{}",
+                info.name
+            );
             for (name, value) in method.parameters() {
                 let mut copy = method.clone();
                 copy.set(name, &value).unwrap();
@@ -168,7 +191,9 @@ mod tests {
             method.set(parameter, &value).map(|()| method.get(parameter).unwrap().to_string())
         };
         assert_eq!(with("lp", "p", "inf".into()).unwrap(), "inf");
-        assert!(with("gmkl", "p", "inf".into()).unwrap_err().to_string().contains("a finite number"));
+        assert!(
+            with("gmkl", "p", "inf".into()).unwrap_err().to_string().contains("a finite number")
+        );
         assert_eq!(with("single", "folds", 3.0.into()).unwrap(), "3");
         assert!(with("single", "folds", 2.5.into()).is_err());
         assert_eq!(with("clmkl", "evenness", "hard".into()).unwrap(), "hard");
@@ -178,7 +203,12 @@ mod tests {
         assert_eq!(with("vcmkl", "nu", Value::Numbers(vec![0.5, 1.0])).unwrap(), "[0.5,1.0]");
         assert_eq!(with("vcmkl", "objective", "as-printed".into()).unwrap(), "as_printed");
         assert_eq!(with("lp", "solver", "reduced-gradient".into()).unwrap(), "reduced_gradient");
-        assert!(with("gmkl", "solver", "ccp".into()).unwrap_err().to_string().contains("one of auto, level"));
+        assert!(
+            with("gmkl", "solver", "ccp".into())
+                .unwrap_err()
+                .to_string()
+                .contains("one of auto, level")
+        );
     }
 
     #[test]

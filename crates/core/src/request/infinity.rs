@@ -13,13 +13,16 @@ pub(super) mod number_or_inf {
 
     #[allow(clippy::trivially_copy_pass_by_ref)] // the signature serde asks for
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        if value.is_finite() { Number::Finite(*value) } else { Number::Text("inf".into()) }.serialize(to)
+        if value.is_finite() { Number::Finite(*value) } else { Number::Text("inf".into()) }
+            .serialize(to)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         match Number::deserialize(from)? {
             Number::Finite(value) => Ok(value),
-            Number::Text(text) => text.parse().map_err(|_| D::Error::custom("p must be a number or \"inf\"")),
+            Number::Text(text) => {
+                text.parse().map_err(|_| D::Error::custom("p must be a number or \"inf\""))
+            }
         }
     }
 }

@@ -33,7 +33,8 @@ pub enum MethodSpec {
     Clmkl(Clmkl),
     /// Localized MKL by a gate over the kernels, learned with the machine.
     Lmkl(Lmkl),
-    /// ℓp-GLMKL: a weight vector per group, learned with the machine, groups by multi-kernel k-means.
+    /// ℓp-GLMKL: a weight vector per group, learned with the machine, groups by multi-kernel
+    /// k-means.
     Glmkl(Glmkl),
     /// Group-sensitive MKL: softmax weights per group, groups by k-means on the average kernel.
     Gsmkl(Gsmkl),
@@ -141,7 +142,8 @@ pub(super) const METHODS: &[MethodInfo] = &[
 const NORMS: [(&str, f64); 2] = [("l1", 1.0), ("l2", 2.0)];
 
 impl MethodSpec {
-    /// The method of that name with its default parameters: every name of the catalogue, and `l1`, `l2` for [`MethodSpec::Lp`].
+    /// The method of that name with its default parameters: every name of the catalogue, and `l1`,
+    /// `l2` for [`MethodSpec::Lp`].
     pub fn named(name: &str) -> Result<Self> {
         if let Some((_, p)) = NORMS.iter().find(|(known, _)| *known == name) {
             return Ok(Self::Lp(Lp { p: *p, ..Lp::default() }));
@@ -161,8 +163,13 @@ impl MethodSpec {
             "gsmkl" => Self::Gsmkl(Gsmkl::default()),
             "vcmkl" => Self::Vcmkl(VcmklSpec::default()),
             other => {
-                let known: Vec<&str> = METHODS.iter().map(|m| m.name).chain(NORMS.map(|(name, _)| name)).collect();
-                return Err(Error::param("method", format!("one of {}", known.join(", ")), format!("`{other}`")));
+                let known: Vec<&str> =
+                    METHODS.iter().map(|m| m.name).chain(NORMS.map(|(name, _)| name)).collect();
+                return Err(Error::param(
+                    "method",
+                    format!("one of {}", known.join(", ")),
+                    format!("`{other}`"),
+                ));
             }
         })
     }
@@ -220,13 +227,18 @@ impl MethodSpec {
         self.parameters().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// Gives one of its own parameters another value. Whether the value is in its range is for [`super::TrainSpec::check`] to say.
+    /// Gives one of its own parameters another value. Whether the value is in its range is for
+    /// [`super::TrainSpec::check`] to say.
     pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
         let method = self.name();
         let own: Vec<&str> = self.parameters().into_iter().map(|(known, _)| known).collect();
         let Some((_, slot)) = self.slots().into_iter().find(|(known, _)| *known == name) else {
             let has = if own.is_empty() { "no parameters".to_string() } else { own.join(", ") };
-            return Err(Error::param(name, format!("left out for {method}, which has {has}"), value));
+            return Err(Error::param(
+                name,
+                format!("left out for {method}, which has {has}"),
+                value,
+            ));
         };
         let expected = slot.expected();
         slot.set(value).ok_or_else(|| Error::param(name, expected, value))
@@ -252,7 +264,9 @@ impl MethodSpec {
         Ok(match self {
             Self::Gmkl(own) => Some(Box::new(ElasticNet::new(own.v, own.p)?)),
             Self::Lp(own) => Some(Box::new(LpBall::new(own.p)?)),
-            Self::Clmkl(Clmkl { p, v: None, .. }) => Some(Box::new(PerRegion::new(LpBall::new(*p)?, regions))),
+            Self::Clmkl(Clmkl { p, v: None, .. }) => {
+                Some(Box::new(PerRegion::new(LpBall::new(*p)?, regions)))
+            }
             Self::Clmkl(Clmkl { p, v: Some(v), .. }) => {
                 Some(Box::new(PerRegion::new(ElasticNet::new(*v, *p)?, regions)))
             }
@@ -294,7 +308,8 @@ impl MethodSpec {
         Penalty::parse(&own.penalty, own.eps).map(Some)
     }
 
-    /// Refuses a parameter outside its range, naming it. What `vcmkl` asks of the rest of the request stands with its parameters.
+    /// Refuses a parameter outside its range, naming it. What `vcmkl` asks of the rest of the
+    /// request stands with its parameters.
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::Uniform {} | Self::Align {} | Self::Alignf {} | Self::Vcmkl(_) => Ok(()),

@@ -1,4 +1,5 @@
-//! What a fit is asked for: one typed request, made once, and read by every command, estimator and model file.
+//! What a fit is asked for: one typed request, made once, and read by every command, estimator and
+//! model file.
 
 mod catalogue;
 mod choices;

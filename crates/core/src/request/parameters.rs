@@ -1,4 +1,5 @@
-//! The methods' own parameters: a struct each with its defaults, what users are told, and its checks.
+//! The methods' own parameters: a struct each with its defaults, what users are told, and its
+//! checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +70,8 @@ pub struct Lp {
 }
 
 impl Default for Lp {
-    /// With p = 2 the sum of the weights, and so what an error costs, grows with the root of their number: docs/defaults.md.
+    /// With p = 2 the sum of the weights, and so what an error costs, grows with the root of their
+    /// number: docs/defaults.md.
     fn default() -> Self {
         Self { p: 4.0 / 3.0, solver: Solver::Auto }
     }
@@ -116,7 +118,8 @@ impl Default for Single {
 impl Single {
     /// The parameters, as users are told about them.
     // Folds within folds within splits: three are enough to rank kernels.
-    pub(super) const PARAMETERS: &'static [Parameter] = &[tried("folds", "at least 2; default 5", "3"), SEED];
+    pub(super) const PARAMETERS: &'static [Parameter] =
+        &[tried("folds", "at least 2; default 5", "3"), SEED];
 
     /// The parameters by their names.
     pub(super) fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
@@ -178,7 +181,8 @@ pub struct Clmkl {
     pub p: f64,
     /// Elastic net v Σθ + (1−v) Σθ^p ≤ 1 in each region; `None` means the ℓp ball.
     pub v: Option<f64>,
-    /// Kernel whose feature space is clustered: in the kernel language, or the number of a base kernel; `None` means their average.
+    /// Kernel whose feature space is clustered: in the kernel language, or the number of a base
+    /// kernel; `None` means their average.
     pub cluster_kernel: Option<String>,
     /// Number of starts of the clustering.
     pub n_init: usize,
@@ -214,15 +218,18 @@ const REGIONS: [Parameter; 7] = [
     SEED,
 ];
 
-const EVENNESS: Parameter = plain("evenness", "at most 1, or hard; default: the middle of its range");
+const EVENNESS: Parameter =
+    plain("evenness", "at most 1, or hard; default: the middle of its range");
 
 impl Clmkl {
     /// The parameters of `hlmkl`, which says its evenness already.
     pub(super) const HARD_PARAMETERS: &'static [Parameter] = &REGIONS;
 
     /// The parameters, as users are told about them.
-    pub(super) const PARAMETERS: &'static [Parameter] =
-        &[REGIONS[0], EVENNESS, REGIONS[1], REGIONS[2], REGIONS[3], REGIONS[4], REGIONS[5], REGIONS[6]];
+    pub(super) const PARAMETERS: &'static [Parameter] = &[
+        REGIONS[0], EVENNESS, REGIONS[1], REGIONS[2], REGIONS[3], REGIONS[4], REGIONS[5],
+        REGIONS[6],
+    ];
 
     /// The parameters by their names.
     pub(super) fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
@@ -307,7 +314,8 @@ impl Lmkl {
 pub struct Glmkl {
     /// Number of groups, where they are found by clustering.
     pub n_groups: usize,
-    /// Norm of each group's weights, at least 1; weights enter squared, so 2 is sparse and larger is not.
+    /// Norm of each group's weights, at least 1; weights enter squared, so 2 is sparse and larger
+    /// is not.
     pub p: f64,
     /// Column that says the group, instead of clustering.
     pub groups: Option<String>,
@@ -350,7 +358,11 @@ impl Glmkl {
         at_least_one("n_groups", self.n_groups)?;
         at_least_one("n_init", self.n_init)?;
         let p = self.p;
-        if p.is_finite() && p >= 1.0 { Ok(()) } else { Err(Error::param("p", "a finite number ≥ 1", p)) }
+        if p.is_finite() && p >= 1.0 {
+            Ok(())
+        } else {
+            Err(Error::param("p", "a finite number ≥ 1", p))
+        }
     }
 }
 

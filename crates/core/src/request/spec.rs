@@ -56,8 +56,9 @@ pub struct TrainSpec {
     pub loss: Option<LossName>,
     /// Half-width of the tube; `None` means 0.1·std(y).
     pub epsilon: Option<f64>,
-    /// Divide values by their deviation over the training rows before they are fitted, so that C does not depend on the target's units?
-    /// Predictions, multipliers, intercepts and `epsilon` stay in those units; objectives are those of the problem that was solved.
+    /// Divide values by their deviation over the training rows before they are fitted, so that C
+    /// does not depend on the target's units? Predictions, multipliers, intercepts and `epsilon`
+    /// stay in those units; objectives are those of the problem that was solved.
     pub scale_target: bool,
     /// Per-class factors on C.
     pub class_weight: ClassWeight,
@@ -69,15 +70,18 @@ pub struct TrainSpec {
     pub fit_intercept: bool,
     /// Kernels that share one weight and so enter or leave together.
     pub group_by: GroupBy,
-    /// One η > 0 per kernel: Θ then constrains η θ, so a kernel with a larger η is dearer. `None` means 1 for all.
+    /// One η > 0 per kernel: Θ then constrains η θ, so a kernel with a larger η is dearer. `None`
+    /// means 1 for all.
     pub penalties: Option<Vec<f64>>,
     /// Relative duality gap to reach.
     pub tol: f64,
     /// Outer iterations at most.
     pub max_iter: usize,
-    /// May methods that select kernels work on few at a time? The certificate speaks of all either way.
+    /// May methods that select kernels work on few at a time? The certificate speaks of all either
+    /// way.
     pub working_set: bool,
-    /// May they leave kernels out once these are proved to have no weight? The optimum is the same either way.
+    /// May they leave kernels out once these are proved to have no weight? The optimum is the same
+    /// either way.
     pub screening: bool,
     /// Preprocessing of ordered columns (see [`crate::data::steps`]); empty for none.
     pub preprocess: String,
@@ -143,10 +147,18 @@ impl TrainSpec {
             return Err(Error::param("folds", "at least 2", self.choose.folds));
         }
         if self.choose.c && self.choose.scale {
-            return Err(Error::param("C", "left to cross-validation or to the scale of the kernels", "both"));
+            return Err(Error::param(
+                "C",
+                "left to cross-validation or to the scale of the kernels",
+                "both",
+            ));
         }
         if self.choose.v && !matches!(self.method, MethodSpec::Gmkl(_)) {
-            return Err(Error::param("v", format!("left out for {}, which has none", self.method.name()), "auto"));
+            return Err(Error::param(
+                "v",
+                format!("left out for {}, which has none", self.method.name()),
+                "auto",
+            ));
         }
         if self.max_iter == 0 {
             return Err(Error::param("max_iter", "at least 1", 0));
@@ -160,8 +172,13 @@ impl TrainSpec {
             positive(&format!("penalties[{}]", t + 1), *eta)?;
         }
         self.approx.check()?;
-        if self.approx != Approx::None && matches!(self.storage, Storage::Dense | Storage::DenseF32) {
-            return Err(Error::param("storage", format!("auto or low-rank with approx = {}", self.approx), "dense"));
+        if self.approx != Approx::None && matches!(self.storage, Storage::Dense | Storage::DenseF32)
+        {
+            return Err(Error::param(
+                "storage",
+                format!("auto or low-rank with approx = {}", self.approx),
+                "dense",
+            ));
         }
         self.method.check()?;
         if let MethodSpec::Vcmkl(own) = &self.method {
@@ -172,15 +189,21 @@ impl TrainSpec {
             && (self.group_by != GroupBy::None || self.penalties.is_some())
         {
             let name = if self.penalties.is_some() { "penalties" } else { "group_by" };
-            let why = if gated { "its weights differ from row to row" } else { "it weighs no kernels" };
+            let why =
+                if gated { "its weights differ from row to row" } else { "it weighs no kernels" };
             let expected = format!("left out with the method {}: {why}", self.method.name());
-            return Err(Error::param(name, expected, if self.penalties.is_some() { "numbers" } else { "scope" }));
+            return Err(Error::param(
+                name,
+                expected,
+                if self.penalties.is_some() { "numbers" } else { "scope" },
+            ));
         }
         Ok(())
     }
 
-    /// The defaults for a method: those of [`TrainSpec::default`], and for `smkl`, which has no scale law, the scaling and price it was made
-    /// for: unit trace, and C as large as the number of rows.
+    /// The defaults for a method: those of [`TrainSpec::default`], and for `smkl`, which has no
+    /// scale law, the scaling and price it was made for: unit trace, and C as large as the number
+    /// of rows.
     pub fn for_method(method: MethodSpec) -> Self {
         Self { method, ..Self::default() }.with_own_scaling()
     }
@@ -195,8 +218,8 @@ impl TrainSpec {
         self
     }
 
-    /// The request without what a comparison asks of all methods and the best single kernel has no use for: it weighs no kernels, so
-    /// that none can share a weight or be dearer.
+    /// The request without what a comparison asks of all methods and the best single kernel has no
+    /// use for: it weighs no kernels, so that none can share a weight or be dearer.
     #[must_use]
     pub(crate) fn for_contender(mut self) -> Self {
         if let MethodSpec::Single(_) = self.method {
@@ -215,16 +238,21 @@ impl TrainSpec {
         Self { c, ..self.clone() }
     }
 
-    /// Relative trace residual at which low-rank factors stop: small enough not to be seen in a gap of `tol` with large C, and never
-    /// below what rounding allows.
+    /// Relative trace residual at which low-rank factors stop: small enough not to be seen in a gap
+    /// of `tol` with large C, and never below what rounding allows.
     pub fn rank_tolerance(&self) -> f64 {
         (1e-7 * self.tol).clamp(1e-15, 1e-10)
     }
 
     /// May a fit of one start from the other's result, rescaled by the ratio of their C?
     pub(crate) fn differs_only_in_c_and_method(&self, other: &Self) -> bool {
-        let like =
-            Self { c: other.c, method: other.method.clone(), tol: other.tol, max_iter: other.max_iter, ..self.clone() };
+        let like = Self {
+            c: other.c,
+            method: other.method.clone(),
+            tol: other.tol,
+            max_iter: other.max_iter,
+            ..self.clone()
+        };
         like == *other && self.rank_tolerance() == other.rank_tolerance()
     }
 

@@ -60,7 +60,8 @@ impl Value {
         }
     }
 
-    /// The word that this is, hyphen and underscore standing for each other; `None` where `T` has no such word.
+    /// The word that this is, hyphen and underscore standing for each other; `None` where `T` has
+    /// no such word.
     pub(crate) fn word<T: DeserializeOwned>(&self) -> Option<T> {
         let Self::Text(text) = self else { return None };
         let text = text.replace('-', "_");
@@ -203,7 +204,9 @@ impl Slot<'_> {
             Self::Number(to) => *to = value.number()?,
             Self::Exponent(to) => *to = value.exponent()?,
             Self::OptionalNumber(to) => *to = if left_out { None } else { Some(value.number()?) },
-            Self::OptionalExponent(to) => *to = if left_out { None } else { Some(value.exponent()?) },
+            Self::OptionalExponent(to) => {
+                *to = if left_out { None } else { Some(value.exponent()?) }
+            }
             Self::Text(to) => *to = value.text()?,
             Self::OptionalText(to) => *to = if left_out { None } else { Some(value.text()?) },
             Self::Solver(to) => *to = value.word()?,

@@ -18,18 +18,22 @@ pub struct VcmklSpec {
     pub n_rules: RuleCount,
     /// Rewards ν of the margins; `None` is the fixed-margin form.
     pub nu: Option<Nu>,
-    /// Share of the price that errors on the consensus class get, between 0 and 1. `None`: c₂|I−| / (c₂|I−| + c₁|I+|), where c₁ / c₂ is
-    /// `cost_ratio`, so that both classes weigh the same at equal costs.
+    /// Share of the price that errors on the consensus class get, between 0 and 1. `None`: c₂|I−| /
+    /// (c₂|I−| + c₁|I+|), where c₁ / c₂ is `cost_ratio`, so that both classes weigh the same at
+    /// equal costs.
     pub gamma: Option<f64>,
-    /// Cost c₁ of a false positive (accepted into the consensus class) over the cost c₂ of a false negative.
+    /// Cost c₁ of a false positive (accepted into the consensus class) over the cost c₂ of a false
+    /// negative.
     pub cost_ratio: f64,
     /// How rules are found.
     pub solver: RuleSolver,
     /// Which way `pddp` goes.
     pub objective: Objective,
-    /// The class all rules must agree on, of two classes; `None`: the second, or with more classes each in its turn.
+    /// The class all rules must agree on, of two classes; `None`: the second, or with more classes
+    /// each in its turn.
     pub consensus: Option<String>,
-    /// `None`: kernels of a rule as below. A number: every rule has the whole bank and learns its weights under ‖θ_m‖_p ≤ 1.
+    /// `None`: kernels of a rule as below. A number: every rule has the whole bank and learns its
+    /// weights under ‖θ_m‖_p ≤ 1.
     #[serde(with = "optional_number_or_inf")]
     pub p: Option<f64>,
     /// Number of starts of the solver `ccp`.
@@ -132,7 +136,19 @@ impl VcmklSpec {
 
     /// The parameters by their names.
     pub(super) fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
-        let Self { n_rules, nu, gamma, cost_ratio, solver, objective, consensus, p, n_init, folds, seed } = self;
+        let Self {
+            n_rules,
+            nu,
+            gamma,
+            cost_ratio,
+            solver,
+            objective,
+            consensus,
+            p,
+            n_init,
+            folds,
+            seed,
+        } = self;
         vec![
             ("n_rules", Slot::Rules(n_rules)),
             ("nu", Slot::Rewards(nu)),
@@ -150,8 +166,9 @@ impl VcmklSpec {
 
     /// Refuses what makes no sense, naming it.
     pub(super) fn check(&self, spec: &TrainSpec) -> Result<()> {
-        let refuse =
-            |name: &str, expected: &str, got: &dyn ToString| Err(Error::param(name, expected, got.to_string()));
+        let refuse = |name: &str, expected: &str, got: &dyn ToString| {
+            Err(Error::param(name, expected, got.to_string()))
+        };
         if self.n_rules == RuleCount::Fixed(0) {
             return refuse("n_rules", "at least 1, or auto", &0);
         }
@@ -179,7 +196,11 @@ impl VcmklSpec {
                 return refuse("nu", "finite numbers > 0, or left out for fixed margins", bad);
             }
             if self.solver == RuleSolver::Sgd {
-                return refuse("nu", "left out with solver sgd: the multi-ν objective is unbounded below", &"given");
+                return refuse(
+                    "nu",
+                    "left out with solver sgd: the multi-ν objective is unbounded below",
+                    &"given",
+                );
             }
         }
         if self.p.is_some() && !matches!(self.solver, RuleSolver::Ccp) {
@@ -189,10 +210,18 @@ impl VcmklSpec {
             return refuse("loss", "hinge for vcmkl", &spec.loss.map_or("", LossName::as_str));
         }
         if !spec.fit_intercept {
-            return refuse("fit_intercept", "true for vcmkl, whose rules need their constants", &false);
+            return refuse(
+                "fit_intercept",
+                "true for vcmkl, whose rules need their constants",
+                &false,
+            );
         }
         if spec.shared_weights || spec.group_by != GroupBy::None || spec.penalties.is_some() {
-            return refuse("shared_weights, group_by and penalties", "left out for vcmkl", &"given");
+            return refuse(
+                "shared_weights, group_by and penalties",
+                "left out for vcmkl",
+                &"given",
+            );
         }
         Ok(())
     }
@@ -203,12 +232,14 @@ impl VcmklSpec {
             None => Ok(None),
             Some(Nu::All(nu)) => Ok(Some(vec![*nu; rules])),
             Some(Nu::Each(nu)) if nu.len() == rules => Ok(Some(nu.clone())),
-            Some(Nu::Each(nu)) => Err(Error::shape("nu", format!("{rules} numbers, one per rule"), nu.len())),
+            Some(Nu::Each(nu)) => {
+                Err(Error::shape("nu", format!("{rules} numbers, one per rule"), nu.len()))
+            }
         }
     }
 
-    /// Weights of the kernels in every rule: one kernel serves all rules, as many kernels as rules give one each, any other bank is
-    /// shared by all rules with equal weights.
+    /// Weights of the kernels in every rule: one kernel serves all rules, as many kernels as rules
+    /// give one each, any other bank is shared by all rules with equal weights.
     pub(crate) fn rule_weights(&self, rules: usize, kernels: usize) -> Vec<Vec<f64>> {
         let one = |k: usize| (0..kernels).map(|t| f64::from(t == k)).collect();
         match self.p {

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
-    /// The level method for the elastic net and for p below 1.2, alternation above; `Interior` for many rows in low-rank storage.
+    /// The level method for the elastic net and for p below 1.2, alternation above; `Interior` for
+    /// many rows in low-rank storage.
     #[default]
     Auto,
     /// Cutting planes with projections onto level sets.
     Level,
     /// Machine and closed-form weights in turn.
     Alternating,
-    /// Weights and multipliers in one interior-point method; hinge or ε-insensitive loss on low-rank kernels.
+    /// Weights and multipliers in one interior-point method; hinge or ε-insensitive loss on
+    /// low-rank kernels.
     Interior,
     /// Reduced gradient with line search (SimpleMKL); p = 1 only.
     ReducedGradient,

@@ -1,8 +1,8 @@
 //! Every method on every split, parameters chosen inside the training part.
 //!
-//! A split is one job: its kernel terms, and those of the folds inside its training part, are built once and serve all methods. Jobs run
-//! on threads of their own, each fit on the threads that are left over, so times can be compared and no number depends on how many there
-//! are.
+//! A split is one job: its kernel terms, and those of the folds inside its training part, are built
+//! once and serve all methods. Jobs run on threads of their own, each fit on the threads that are
+//! left over, so times can be compared and no number depends on how many there are.
 
 use std::{
     sync::{
@@ -15,7 +15,9 @@ use std::{
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::{Ahead, Comparison, Contender, Journal, Relay, Study, contender::single_values, protocol::inner};
+use super::{
+    Ahead, Comparison, Contender, Journal, Relay, Study, contender::single_values, protocol::inner,
+};
 use crate::{
     Error, Model, Result,
     data::{Target, split::Split},
@@ -86,7 +88,8 @@ pub struct Detail {
     pub trace: Vec<IterRecord>,
     /// Share of the training rows in each region, where there are any.
     pub regions: Option<Vec<f64>>,
-    /// How many rows of the test part each rule vetoes, of those that are not of the consensus class.
+    /// How many rows of the test part each rule vetoes, of those that are not of the consensus
+    /// class.
     pub vetoes: Option<Vec<usize>>,
 }
 
@@ -104,7 +107,8 @@ pub(super) fn compare(work: Work<'_>) -> Result<Option<Comparison>> {
     protocol.check(target)?;
     let splits = protocol.splitting.splits(target, groups, protocol.seed)?;
     let ahead = |c: &Contender| -> Result<Ahead> {
-        let mut ahead = Ahead { name: c.label.clone(), total: splits.len(), found: 0, seconds: 0.0 };
+        let mut ahead =
+            Ahead { name: c.label.clone(), total: splits.len(), found: 0, seconds: 0.0 };
         for s in 0..splits.len() {
             if let Some(run) = journal.get::<SplitRun>(&id(s, &c.label))? {
                 ahead.found += 1;
@@ -114,7 +118,9 @@ pub(super) fn compare(work: Work<'_>) -> Result<Option<Comparison>> {
         Ok(ahead)
     };
     watch.begin(&contenders.iter().map(ahead).collect::<Result<Vec<_>>>()?);
-    let Some(runs) = in_parallel(splits.len(), |s| split_runs(work, s, &splits[s]))? else { return Ok(None) };
+    let Some(runs) = in_parallel(splits.len(), |s| split_runs(work, s, &splits[s]))? else {
+        return Ok(None);
+    };
     Ok(Some(Comparison::new(work, &splits, runs.concat())))
 }
 
@@ -122,8 +128,8 @@ fn id(split: usize, label: &str) -> String {
     format!("{split}/{label}")
 }
 
-/// `job(0)`, `job(1)`, … in this order, worked on by as many threads as rayon has here, or fewer with more threads each. `None` where
-/// any job was given up.
+/// `job(0)`, `job(1)`, … in this order, worked on by as many threads as rayon has here, or fewer
+/// with more threads each. `None` where any job was given up.
 pub(super) fn in_parallel<T: Send>(
     jobs: usize,
     job: impl Fn(usize) -> Result<Option<T>> + Sync,
@@ -134,9 +140,11 @@ pub(super) fn in_parallel<T: Send>(
         return (0..jobs).map(job).collect();
     }
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results: Vec<Mutex<Option<Result<Option<T>>>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<Result<Option<T>>>>> =
+        (0..jobs).map(|_| Mutex::new(None)).collect();
     let work = || {
-        // A pool of its own: in a shared one a fit that waits would begin another split, and its time would mean nothing.
+        // A pool of its own: in a shared one a fit that waits would begin another split, and its
+        // time would mean nothing.
         let pool = ThreadPoolBuilder::new().num_threads(threads / workers).build();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -191,7 +199,12 @@ fn split_runs(work: Work<'_>, s: usize, (train, test): &Split) -> Result<Option<
         let began = Instant::now();
         let mut run = match nest.run(contender) {
             Ok(run) => run,
-            Err(e @ (Error::Param { .. } | Error::Shape { .. } | Error::Syntax { .. } | Error::Memory { .. })) => {
+            Err(
+                e @ (Error::Param { .. }
+                | Error::Shape { .. }
+                | Error::Syntax { .. }
+                | Error::Memory { .. }),
+            ) => {
                 return Err(e);
             }
             Err(e) => SplitRun::failed(contender, &e),
@@ -225,9 +238,16 @@ impl<'a> Nest<'a> {
     fn new(work: Work<'a>, train: Vec<usize>, test: Vec<usize>) -> Result<Self> {
         let Study { source, target, weight, protocol, .. } = work.study;
         let own = target.select(&train);
-        let groups: Option<Vec<usize>> = work.study.groups.map(|g| train.iter().map(|&i| g[i]).collect());
+        let groups: Option<Vec<usize>> =
+            work.study.groups.map(|g| train.iter().map(|&i| g[i]).collect());
         // Test rows are not even named below: folds are cut from training rows alone.
-        let folds = inner(&own, groups.as_deref(), protocol.folds, protocol.seed, protocol.splitting.is_ordered())?;
+        let folds = inner(
+            &own,
+            groups.as_deref(),
+            protocol.folds,
+            protocol.seed,
+            protocol.splitting.is_ordered(),
+        )?;
         let rows = |index: Vec<usize>| index.into_iter().map(|i| train[i]).collect::<Vec<_>>();
         let fold = |(a, b)| Fold::new(source, target, weight, (rows(a), rows(b)));
         let inner = folds.into_iter().map(fold).collect::<Result<Vec<_>>>()?;
@@ -278,17 +298,23 @@ impl<'a> Nest<'a> {
         })
     }
 
-    /// The request with the settings that predict best inside the training part; of equals the first.
+    /// The request with the settings that predict best inside the training part; of equals the
+    /// first.
     fn choose(&mut self, contender: &Contender) -> Result<TrainSpec> {
         let Study { source, target, weight, protocol, watch, .. } = self.work.study;
         let mut grid = contender.grid.clone();
         if !grid.has("C") {
-            let own =
-                (target.select(&self.train), weight.map(|w| self.train.iter().map(|&i| w[i]).collect::<Vec<_>>()));
+            let own = (
+                target.select(&self.train),
+                weight.map(|w| self.train.iter().map(|&i| w[i]).collect::<Vec<_>>()),
+            );
             let values = match source {
-                Source::Table(data) => {
-                    c_values(Source::Table(&data.select(&self.train)), &own.0, own.1.as_deref(), &contender.spec)?
-                }
+                Source::Table(data) => c_values(
+                    Source::Table(&data.select(&self.train)),
+                    &own.0,
+                    own.1.as_deref(),
+                    &contender.spec,
+                )?,
                 Source::Ready(stack) => {
                     let data = stack.block(&self.train, &self.train);
                     let n = self.train.len();
@@ -305,7 +331,8 @@ impl<'a> Nest<'a> {
         let loose = |s: &TrainSpec| TrainSpec { tol: protocol.search_tol.max(s.tol), ..s.clone() };
         let loose: Vec<TrainSpec> = specs.iter().map(loose).collect();
         let (metric, abandon) = (protocol.metric, protocol.abandon);
-        let search = search_folds(&mut self.inner, &loose, metric, abandon, true, &mut Relay(watch))?;
+        let search =
+            search_folds(&mut self.inner, &loose, metric, abandon, true, &mut Relay(watch))?;
         Ok(specs[search.best].clone())
     }
 
@@ -324,13 +351,18 @@ impl<'a> Nest<'a> {
         Detail { weights, trace, regions, vetoes: self.vetoes(model, tested) }
     }
 
-    /// How many of the test rows predicted to be outside the consensus class each rule has turned down.
+    /// How many of the test rows predicted to be outside the consensus class each rule has turned
+    /// down.
     fn vetoes(&self, model: &Model, tested: &Tested) -> Option<Vec<usize>> {
         let Source::Table(data) = self.work.study.source else { return None };
         model.rules.as_ref()?;
         let values = model.rule_values(&data.select(self.outer.test_rows())).ok()??;
         let rows = 0..tested.truth.len();
-        Some((0..values.cols()).map(|r| rows.clone().filter(|&i| values[(i, r)] < 0.0).count()).collect())
+        Some(
+            (0..values.cols())
+                .map(|r| rows.clone().filter(|&i| values[(i, r)] < 0.0).count())
+                .collect(),
+        )
     }
 }
 

@@ -21,12 +21,17 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Reads `name` or `name(v=0.5; C=1|10)`. A bare name has the settings listed in docs/conventions.md.
+    /// Reads `name` or `name(v=0.5; C=1|10)`. A bare name has the settings listed in
+    /// docs/conventions.md.
     pub fn parse(text: &str, base: &TrainSpec, common: &Grid) -> Result<Self> {
         let (name, own) = match text.split_once('(') {
             Some((name, rest)) => {
                 let Some(inner) = rest.strip_suffix(')') else {
-                    return Err(Error::param("methods", "closing bracket after the settings", format!("`{text}`")));
+                    return Err(Error::param(
+                        "methods",
+                        "closing bracket after the settings",
+                        format!("`{text}`"),
+                    ));
                 };
                 (name.trim(), Some(inner))
             }
@@ -36,7 +41,10 @@ impl Contender {
         let grid = match own {
             Some(own) => Grid::parse(own, &method)?,
             // `l1` and `l2` have said their p.
-            None => Grid::parse(&MethodInfo::named(name).map(MethodInfo::grid).unwrap_or_default(), &method)?,
+            None => Grid::parse(
+                &MethodInfo::named(name).map(MethodInfo::grid).unwrap_or_default(),
+                &method,
+            )?,
         };
         let spec = TrainSpec { method, ..base.clone() }.for_contender();
         let grid = grid.or(&common.clone());
@@ -45,15 +53,22 @@ impl Contender {
         Ok(Self { label, spec, grid })
     }
 
-    /// The contender with the normalisation that its method has by default: for where nobody named one.
+    /// The contender with the normalisation that its method has by default: for where nobody named
+    /// one.
     #[must_use]
     pub fn with_own_scaling(self) -> Self {
         Self { spec: self.spec.with_own_scaling(), ..self }
     }
 }
 
-/// The contenders of a list such as `all`, or `l1, gmkl(v=0.5), smkl`. Equal weights and the best single kernel always take part, first.
-pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) -> Result<Vec<Contender>> {
+/// The contenders of a list such as `all`, or `l1, gmkl(v=0.5), smkl`. Equal weights and the best
+/// single kernel always take part, first.
+pub fn contenders(
+    list: &str,
+    base: &TrainSpec,
+    common: &Grid,
+    target: &Target,
+) -> Result<Vec<Contender>> {
     let mut names: Vec<String> = Vec::new();
     for item in items(list) {
         match item.as_str() {
@@ -61,7 +76,13 @@ pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) 
             "all" => {
                 // `lp` tries several p; the sparse end has a line of its own.
                 let suited = catalogue().iter().filter(|m| m.targets.suit(target));
-                names.extend(suited.map(|m| m.name).chain(["l1"]).filter(|n| serves(n, base)).map(String::from));
+                names.extend(
+                    suited
+                        .map(|m| m.name)
+                        .chain(["l1"])
+                        .filter(|n| serves(n, base))
+                        .map(String::from),
+                );
             }
             _ => names.push(item),
         }
@@ -89,11 +110,14 @@ pub fn contenders(list: &str, base: &TrainSpec, common: &Grid, target: &Target) 
     Ok(out)
 }
 
-/// Can the method do what the request asks of every method? One that some method cannot do leaves it out of `all`; one that none can is
-/// refused where the first is made.
+/// Can the method do what the request asks of every method? One that some method cannot do leaves
+/// it out of `all`; one that none can is refused where the first is made.
 fn serves(name: &str, base: &TrainSpec) -> bool {
-    let with = |name: &str| MethodSpec::named(name).map(|method| TrainSpec { method, ..base.clone() }.for_contender());
-    with(name).is_ok_and(|spec| spec.check().is_ok()) || with("uniform").is_ok_and(|spec| spec.check().is_err())
+    let with = |name: &str| {
+        MethodSpec::named(name).map(|method| TrainSpec { method, ..base.clone() }.for_contender())
+    };
+    with(name).is_ok_and(|spec| spec.check().is_ok())
+        || with("uniform").is_ok_and(|spec| spec.check().is_err())
 }
 
 /// Parts between commas that stand outside brackets.
@@ -138,12 +162,19 @@ mod tests {
         );
         assert_eq!(labels("single(folds=2), l1, l1", &two), ["uniform", "single(folds=2)", "l1"]);
         let all = labels("all", &two);
-        assert!(catalogue().iter().all(|m| all.iter().any(|l| l == m.name)) && all.contains(&"l1".into()));
+        assert!(
+            catalogue().iter().all(|m| all.iter().any(|l| l == m.name))
+                && all.contains(&"l1".into())
+        );
         assert!(!labels("all", &Target::Values(vec![1.0])).contains(&"vcmkl".into()));
-        let wrong = contenders("gmk", &TrainSpec::default(), &Grid::default(), &two).unwrap_err().to_string();
+        let wrong = contenders("gmk", &TrainSpec::default(), &Grid::default(), &two)
+            .unwrap_err()
+            .to_string();
         assert!(wrong.contains("gmkl"), "{wrong}");
         for none in ["", ",", " , "] {
-            let wrong = contenders(none, &TrainSpec::default(), &Grid::default(), &two).unwrap_err().to_string();
+            let wrong = contenders(none, &TrainSpec::default(), &Grid::default(), &two)
+                .unwrap_err()
+                .to_string();
             assert!(wrong.contains("at least one"), "{wrong}");
         }
         assert!(contenders("gmkl(v=0.5", &TrainSpec::default(), &Grid::default(), &two).is_err());

@@ -1,7 +1,8 @@
 //! Settings to try: `C=0.1..1000; v=0..1:0.1; penalty=log+gl|mkl`.
 //!
-//! An axis is a name and values separated by `|`. A value is a number (`0.5`, `2^-3`), a range or a word. Ranges: `10^-1..10^3` steps by
-//! exponent, `a..b:s` by s, and `a..b` by decades where b/a is a power of ten (for parameters that are no counts), by 1 where both are whole.
+//! An axis is a name and values separated by `|`. A value is a number (`0.5`, `2^-3`), a range or a
+//! word. Ranges: `10^-1..10^3` steps by exponent, `a..b:s` by s, and `a..b` by decades where b/a is
+//! a power of ten (for parameters that are no counts), by 1 where both are whole.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Reads the notation; a mistake points at the character. `method` says which parameters are counts.
+    /// Reads the notation; a mistake points at the character. `method` says which parameters are
+    /// counts.
     pub fn parse(text: &str, method: &MethodSpec) -> Result<Self> {
         let mut axes: Vec<(String, Vec<Value>)> = Vec::new();
         for (at, axis) in pieces(text, 0, ';') {
@@ -43,7 +45,9 @@ impl Grid {
             let start = at + axis.chars().take_while(|c| *c != '=').count() + 1;
             let mut all = Vec::new();
             for (at, item) in pieces(values, start, '|') {
-                all.extend(item_values(item.trim(), is_count).map_err(|expected| wrong(at, &expected))?);
+                all.extend(
+                    item_values(item.trim(), is_count).map_err(|expected| wrong(at, &expected))?,
+                );
             }
             if all.len() > MOST {
                 return Err(wrong(at, "expected at most 10000 values"));
@@ -68,12 +72,14 @@ impl Grid {
     /// These axes, and those of `other` that are not among them.
     #[must_use]
     pub fn or(mut self, other: &Self) -> Self {
-        let missing: Vec<_> = other.axes.iter().filter(|(name, _)| !self.has(name)).cloned().collect();
+        let missing: Vec<_> =
+            other.axes.iter().filter(|(name, _)| !self.has(name)).cloned().collect();
         self.axes.extend(missing);
         self
     }
 
-    /// Every combination put into `spec`. C changes fastest, so that neighbours can start from each other.
+    /// Every combination put into `spec`. C changes fastest, so that neighbours can start from each
+    /// other.
     pub fn specs(&self, spec: &TrainSpec) -> Result<Vec<TrainSpec>> {
         let mut axes: Vec<&(String, Vec<Value>)> = self.axes.iter().collect();
         axes.sort_by_key(|(name, _)| name == "C");
@@ -82,7 +88,9 @@ impl Grid {
             if specs.len().saturating_mul(values.len()) > MOST {
                 return Err(Error::param("grid", format!("at most {MOST} settings"), "more"));
             }
-            let with = |spec: &TrainSpec| values.iter().map(|v| set(spec, name, v)).collect::<Result<Vec<_>>>();
+            let with = |spec: &TrainSpec| {
+                values.iter().map(|v| set(spec, name, v)).collect::<Result<Vec<_>>>()
+            };
             specs = specs.iter().map(with).collect::<Result<Vec<_>>>()?.concat();
         }
         specs.iter().try_for_each(TrainSpec::check)?;
@@ -116,7 +124,8 @@ fn set(spec: &TrainSpec, name: &str, value: &Value) -> Result<TrainSpec> {
         _ if spec.method.get(name).is_some() => out.method.set(name, value)?,
         _ => {
             let own = spec.method.parameters().into_iter().map(|(known, _)| known);
-            let own = own.chain(["C", "epsilon", "loss", "normalize"]).collect::<Vec<_>>().join(", ");
+            let own =
+                own.chain(["C", "epsilon", "loss", "normalize"]).collect::<Vec<_>>().join(", ");
             let expected = format!("named after a parameter of {}: {own}", spec.method.name());
             return Err(Error::param("grid axis", expected, format!("`{name}`")));
         }
@@ -144,13 +153,17 @@ fn syntax(input: &str, at: usize, expected: &str) -> Error {
 fn number(text: &str) -> Option<f64> {
     let plain = |t: &str| t.trim().parse::<f64>().ok().filter(|x| x.is_finite());
     match text.split_once('^') {
-        Some((base, exponent)) => Some(plain(base)?.powf(plain(exponent)?)).filter(|x| x.is_finite()),
+        Some((base, exponent)) => {
+            Some(plain(base)?.powf(plain(exponent)?)).filter(|x| x.is_finite())
+        }
         None => plain(text),
     }
 }
 
 fn item_values(item: &str, is_count: bool) -> std::result::Result<Vec<Value>, String> {
-    let told = |x: f64| if is_count && x.fract() == 0.0 && x >= 0.0 { Value::Count(x as u64) } else { x.into() };
+    let told = |x: f64| {
+        if is_count && x.fract() == 0.0 && x >= 0.0 { Value::Count(x as u64) } else { x.into() }
+    };
     if item.is_empty() {
         return Err("expected a value".into());
     }
@@ -163,7 +176,9 @@ fn item_values(item: &str, is_count: bool) -> std::result::Result<Vec<Value>, St
     };
     let (high, step) = rest.split_once(':').map_or((rest, None), |(h, s)| (h, Some(s)));
     let ends = number(low).zip(number(high)).filter(|(a, b)| a <= b);
-    let Some((a, b)) = ends else { return Err("expected a range from a smaller to a larger number".into()) };
+    let Some((a, b)) = ends else {
+        return Err("expected a range from a smaller to a larger number".into());
+    };
     let powers = |t: &str| t.split_once('^').and_then(|(b, e)| Some((number(b)?, number(e)?)));
     let values: Vec<f64> = if let Some(step) = step {
         let Some(s) = number(step).filter(|s| *s > 0.0) else {
@@ -179,13 +194,18 @@ fn item_values(item: &str, is_count: bool) -> std::result::Result<Vec<Value>, St
         if base != other || last - first > MOST as f64 {
             return Err("expected powers of one base".into());
         }
-        (0..=(last - first + 1e-9).floor() as usize).map(|i| round(base.powf(first + i as f64))).collect()
+        (0..=(last - first + 1e-9).floor() as usize)
+            .map(|i| round(base.powf(first + i as f64)))
+            .collect()
     } else if a > 0.0 && !is_count && b > a && is_power_of_ten(b / a) {
         (0..=(b / a).log10().round() as usize).map(|i| round(a * 10f64.powf(i as f64))).collect()
     } else if a.fract() == 0.0 && b.fract() == 0.0 && b - a <= MOST as f64 {
         (0..=(b - a) as usize).map(|i| a + i as f64).collect()
     } else {
-        return Err("expected a step (a..b:s), powers (10^-1..10^3), or ends whose ratio is a power of ten".into());
+        return Err(
+            "expected a step (a..b:s), powers (10^-1..10^3), or ends whose ratio is a power of ten"
+                .into(),
+        );
     };
     Ok(values.into_iter().map(told).collect())
 }
@@ -223,17 +243,27 @@ mod tests {
     #[test]
     fn mistakes_are_pointed_at() {
         let method = MethodSpec::named("gmkl").unwrap();
-        for (text, at) in
-            [("C", 0), ("C=1;v", 4), ("C=1|", 4), ("v=0..0.35", 2), ("v=0..1:0", 2), ("C=2;C=1", 4), ("v=3..1", 2)]
-        {
+        for (text, at) in [
+            ("C", 0),
+            ("C=1;v", 4),
+            ("C=1|", 4),
+            ("v=0..0.35", 2),
+            ("v=0..1:0", 2),
+            ("C=2;C=1", 4),
+            ("v=3..1", 2),
+        ] {
             match Grid::parse(text, &method) {
                 Err(Error::Syntax { at: got, .. }) => assert_eq!(got, at, "{text}"),
                 other => panic!("{text}: {other:?}"),
             }
         }
         let spec = TrainSpec::default();
-        let unknown = Grid::parse("n_rules=3", &method).unwrap().specs(&spec).unwrap_err().to_string();
-        assert!(unknown.contains("a parameter of gmkl: ") && unknown.contains("`n_rules`"), "{unknown}");
+        let unknown =
+            Grid::parse("n_rules=3", &method).unwrap().specs(&spec).unwrap_err().to_string();
+        assert!(
+            unknown.contains("a parameter of gmkl: ") && unknown.contains("`n_rules`"),
+            "{unknown}"
+        );
         assert!(Grid::parse("v=2", &method).unwrap().specs(&spec).is_err());
         assert!(Grid::parse("C=a", &method).unwrap().specs(&spec).is_err());
     }
@@ -245,7 +275,10 @@ mod tests {
         let specs = grid.specs(&TrainSpec::default()).unwrap();
         let seen: Vec<String> = specs.iter().map(|s| format!("{:?}", grid.describe(s))).collect();
         assert_eq!(specs.iter().map(|s| s.c).collect::<Vec<_>>(), [1.0, 10.0, 1.0, 10.0]);
-        assert!(seen[1].contains("(\"v\", \"0.1\")") && seen[2].contains("(\"v\", \"0.9\")"), "{seen:?}");
+        assert!(
+            seen[1].contains("(\"v\", \"0.1\")") && seen[2].contains("(\"v\", \"0.9\")"),
+            "{seen:?}"
+        );
         assert_eq!(Grid::default().specs(&TrainSpec::default()).unwrap().len(), 1);
     }
 }

@@ -12,8 +12,9 @@ use crate::{
 /// Values of v that each fold tries where v is left to the fit.
 const SHARES: &str = "v=0.1..0.9:0.2";
 
-/// The request and equal weights at the same C over folds of the rows, each measured where it was not fitted; what was left to
-/// cross-validation is chosen inside every fold. `label` is what the request is called. `None` where the watch stopped it.
+/// The request and equal weights at the same C over folds of the rows, each measured where it was
+/// not fitted; what was left to cross-validation is chosen inside every fold. `label` is what the
+/// request is called. `None` where the watch stopped it.
 pub fn held_out(
     (source, target, weight): (Source<'_>, &Target, Option<&[f64]>),
     (label, spec): (&str, &TrainSpec),
@@ -21,7 +22,8 @@ pub fn held_out(
     watch: &dyn Watch,
 ) -> Result<Option<Comparison>> {
     let contenders = with_baseline(label, spec)?;
-    let protocol = Protocol::new(Splitting::Folds { folds, repeats: 1 }, Metric::default_for(target), 0);
+    let protocol =
+        Protocol::new(Splitting::Folds { folds, repeats: 1 }, Metric::default_for(target), 0);
     let study = Study { weight, watch, ..Study::new(source, target, &protocol) };
     let Some(mut found) = study.compare(&contenders, &Journal::none())? else { return Ok(None) };
     // The fit on all rows has alignments and traces of its own.

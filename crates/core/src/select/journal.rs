@@ -1,7 +1,9 @@
-//! A file of finished runs: JSON lines, each synced before the next run is counted, so that a crash loses what was running and no more.
+//! A file of finished runs: JSON lines, each synced before the next run is counted, so that a crash
+//! loses what was running and no more.
 //!
-//! The first line holds a fingerprint of data, request and version; a journal of another piece of work is refused. A last line that a
-//! crash cut short is dropped. The file is locked, so two programs cannot write to it at once.
+//! The first line holds a fingerprint of data, request and version; a journal of another piece of
+//! work is refused. A last line that a crash cut short is dropped. The file is locked, so two
+//! programs cannot write to it at once.
 
 use std::{
     collections::HashMap,
@@ -50,18 +52,30 @@ impl Journal {
     pub fn open(path: &Path, key: &str) -> Result<Self> {
         let fail = |e: std::io::Error| Error::file(path, e);
         if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-            return Err(Error::file(path, "is no regular file, and a journal is read again; name a file"));
+            return Err(Error::file(
+                path,
+                "is no regular file, and a journal is read again; name a file",
+            ));
         }
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(fail)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(fail)?;
         if file.try_lock().is_err() {
-            return Err(Error::file(path, "another run is writing to this journal; wait for it, or name another file"));
+            return Err(Error::file(
+                path,
+                "another run is writing to this journal; wait for it, or name another file",
+            ));
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
         // Whatever follows the last line break was cut short.
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| Error::file(path, "is no journal of mercer"))?;
+        let text = std::str::from_utf8(&bytes[..whole])
+            .map_err(|_| Error::file(path, "is no journal of mercer"))?;
         let mut lines = text.lines();
         let mut found = HashMap::new();
         match lines.next() {
@@ -71,8 +85,8 @@ impl Journal {
             }
             None => {}
             Some(first) => {
-                let head: Head =
-                    serde_json::from_str(first).map_err(|_| Error::file(path, "is no journal of mercer"))?;
+                let head: Head = serde_json::from_str(first)
+                    .map_err(|_| Error::file(path, "is no journal of mercer"))?;
                 if head.key != key {
                     let problem = "belongs to other data, another request or another version of mercer; \
                                    remove it, or name another file";
@@ -81,8 +95,9 @@ impl Journal {
             }
         }
         for (number, line) in lines.enumerate() {
-            let entry: Entry = serde_json::from_str(line)
-                .map_err(|e| Error::file(path, format!("line {} is damaged ({e}); remove it", number + 2)))?;
+            let entry: Entry = serde_json::from_str(line).map_err(|e| {
+                Error::file(path, format!("line {} is damaged ({e}); remove it", number + 2))
+            })?;
             found.insert(entry.id, entry.run);
         }
         file.set_len(whole as u64).map_err(fail)?;
@@ -107,7 +122,11 @@ impl Journal {
     pub fn get<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>> {
         let path = self.file.as_ref().map_or(Path::new("journal"), |f| f.0.as_path());
         let read = |run: &Value| serde_json::from_value(run.clone());
-        self.found.get(id).map(read).transpose().map_err(|e| Error::file(path, format!("run `{id}` is damaged ({e})")))
+        self.found
+            .get(id)
+            .map(read)
+            .transpose()
+            .map_err(|e| Error::file(path, format!("run `{id}` is damaged ({e})")))
     }
 
     /// Writes a finished run and waits until it is on the disk.
@@ -131,13 +150,15 @@ struct Hash(u128);
 impl fmt::Write for Hash {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013B);
+            self.0 =
+                (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013B);
         }
         Ok(())
     }
 }
 
-/// What tells one piece of work from another: the data to the last bit, the request and the version.
+/// What tells one piece of work from another: the data to the last bit, the request and the
+/// version.
 pub(super) fn fingerprint(study: Study<'_>, request: &impl Serialize) -> String {
     let Study { source, target, weight, groups, protocol, .. } = study;
     let mut hash = Hash(0x6C62_272E_07BB_0142_62B8_2175_6295_C58D);
@@ -147,7 +168,11 @@ pub(super) fn fingerprint(study: Study<'_>, request: &impl Serialize) -> String 
         Source::Ready(stack) => write!(hash, "{stack:?}"),
     };
     let request = serde_json::to_string(request).unwrap_or_default();
-    let _ = write!(hash, "{target:?}{weight:?}{groups:?}{protocol:?}{request}{}", env!("CARGO_PKG_VERSION"));
+    let _ = write!(
+        hash,
+        "{target:?}{weight:?}{groups:?}{protocol:?}{request}{}",
+        env!("CARGO_PKG_VERSION")
+    );
     format!("{:032x}", hash.0)
 }
 

@@ -1,9 +1,11 @@
-//! Choosing and comparing: splits, grids, nested cross-validation, paired tests, and a journal that survives a crash.
+//! Choosing and comparing: splits, grids, nested cross-validation, paired tests, and a journal that
+//! survives a crash.
 //!
-//! [`Study::tune`] scores every setting of one method over the splits of one data set. [`Study::compare`] runs several methods over the
-//! same splits, each choosing its parameters inside the training part alone, and says which differences are real. Both take a
-//! [`Journal`]: what it holds is not fitted again, and the table is the same as that of a run in one go. Results do not depend on the
-//! number of threads.
+//! [`Study::tune`] scores every setting of one method over the splits of one data set.
+//! [`Study::compare`] runs several methods over the same splits, each choosing its parameters
+//! inside the training part alone, and says which differences are real. Both take a [`Journal`]:
+//! what it holds is not fitted again, and the table is the same as that of a run in one go. Results
+//! do not depend on the number of threads.
 
 mod compare;
 mod contender;

@@ -40,7 +40,12 @@ pub enum Splitting {
 
 impl Splitting {
     /// The splits. Rows of one group stay together, where groups are given.
-    pub fn splits(&self, target: &Target, groups: Option<&[usize]>, seed: u64) -> Result<Vec<Split>> {
+    pub fn splits(
+        &self,
+        target: &Target,
+        groups: Option<&[usize]>,
+        seed: u64,
+    ) -> Result<Vec<Split>> {
         if let Some(groups) = groups
             && groups.len() != target.len()
         {
@@ -87,7 +92,11 @@ impl Splitting {
         match self {
             Self::Random { train, repeats } => {
                 let percent = (1e4 * train).round() / 100.0;
-                let splits = if *repeats == 1 { "1 random split".into() } else { format!("{repeats} random splits") };
+                let splits = if *repeats == 1 {
+                    "1 random split".into()
+                } else {
+                    format!("{repeats} random splits")
+                };
                 format!("{splits}, {percent} % to learn from")
             }
             Self::Folds { folds, repeats: 1 } => format!("{folds} folds"),
@@ -143,13 +152,23 @@ impl Protocol {
             return Err(Error::param("folds", "at least 2", self.folds));
         }
         if !(self.search_tol > 0.0 && self.search_tol < 1.0) {
-            return Err(Error::param("search_tol", "between 0 and 1, both excluded", self.search_tol));
+            return Err(Error::param(
+                "search_tol",
+                "between 0 and 1, both excluded",
+                self.search_tol,
+            ));
         }
         if let Some(margin) = self.abandon.filter(|a| a.is_nan() || *a <= 0.0) {
             return Err(Error::param("abandon", "above 0", margin));
         }
-        let single_rows = matches!(self.metric, Metric::Accuracy | Metric::MicroF1 | Metric::Mae | Metric::Cost { .. });
-        if self.splitting == Splitting::LeaveOneOut && !single_rows && self.metric != Metric::LogLoss {
+        let single_rows = matches!(
+            self.metric,
+            Metric::Accuracy | Metric::MicroF1 | Metric::Mae | Metric::Cost { .. }
+        );
+        if self.splitting == Splitting::LeaveOneOut
+            && !single_rows
+            && self.metric != Metric::LogLoss
+        {
             let expected = "accuracy, cost, log_loss or mae with leave-one-out: others need several rows at a time";
             return Err(Error::param("metric", expected, self.metric.name()));
         }

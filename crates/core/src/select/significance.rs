@@ -1,7 +1,8 @@
 //! Is a difference real? Paired tests over the same splits.
 //!
-//! Splits of one data set share rows, so their differences are not independent and the plain t-test finds too much. The corrected
-//! resampled t-test ([Nadeau2003]) replaces the variance of the mean, s²/k, by s² (1/k + n_test/n_train).
+//! Splits of one data set share rows, so their differences are not independent and the plain t-test
+//! finds too much. The corrected resampled t-test ([Nadeau2003]) replaces the variance of the mean,
+//! s²/k, by s² (1/k + n_test/n_train).
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,13 @@ pub fn paired(a: &[f64], b: &[f64], ratio: f64) -> Paired {
     let k = d.len() as f64;
     let difference = d.iter().sum::<f64>() / k;
     if d.len() < 2 {
-        return Paired { difference, interval: None, t_test: None, wilcoxon: None, corrected: None };
+        return Paired {
+            difference,
+            interval: None,
+            t_test: None,
+            wilcoxon: None,
+            corrected: None,
+        };
     }
     let variance = d.iter().map(|x| (x - difference).powi(2)).sum::<f64>() / (k - 1.0);
     let p = |error: f64| {
@@ -35,7 +42,8 @@ pub fn paired(a: &[f64], b: &[f64], ratio: f64) -> Paired {
         } else if difference == 0.0 {
             1.0
         } else {
-            // The same difference on every split: its spread says nothing, so all that is left is that every sign agrees.
+            // The same difference on every split: its spread says nothing, so all that is left is
+            // that every sign agrees.
             2f64.powf(1.0 - k)
         }
     };
@@ -62,8 +70,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Two-sided p of the signed-rank test: exact for up to 25 differences without ties, the normal approximation with corrections for ties and
-/// continuity otherwise. Zero differences are left out.
+/// Two-sided p of the signed-rank test: exact for up to 25 differences without ties, the normal
+/// approximation with corrections for ties and continuity otherwise. Zero differences are left out.
 fn wilcoxon(differences: &[f64]) -> f64 {
     let mut d: Vec<f64> = differences.iter().copied().filter(|x| *x != 0.0).collect();
     let n = d.len();
@@ -133,7 +141,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
+    let front =
+        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
     let tiny = 1e-300;
     let safe = |v: f64| if v.abs() < tiny { tiny } else { v };
     let (mut c, mut d) = (1.0, 1.0 / safe(1.0 - (a + b) * x / (a + 1.0)));
@@ -163,7 +172,8 @@ fn ln_gamma(x: f64) -> f64 {
         x += 1.0;
     }
     let i = 1.0 / (x * x);
-    let series = (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i * (1.0 / 1680.0 - i / 1188.0)))) / x;
+    let series =
+        (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i * (1.0 / 1680.0 - i / 1188.0)))) / x;
     (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - shift
 }
 
@@ -211,11 +221,14 @@ mod tests {
 
     #[test]
     fn the_exact_and_the_approximate_signed_rank_test_agree() {
-        let d: Vec<f64> = (1..=25).map(|i| f64::from(i) * if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
-        // Negative ranks 3, 6, …, 24 sum to 108 of 325; the normal law has mean 162.5 and variance 25·26·51/24.
+        let d: Vec<f64> =
+            (1..=25).map(|i| f64::from(i) * if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
+        // Negative ranks 3, 6, …, 24 sum to 108 of 325; the normal law has mean 162.5 and variance
+        // 25·26·51/24.
         let z = (162.5 - 108.0 - 0.5) / (25.0f64 * 26.0 * 51.0 / 24.0).sqrt();
         assert!((wilcoxon(&d) - 2.0 * student_tail(z, 1e8)).abs() < 3e-3, "{}", wilcoxon(&d));
-        // Ties take the approximation: doubling every difference keeps the share of signs and sharpens the answer.
+        // Ties take the approximation: doubling every difference keeps the share of signs and
+        // sharpens the answer.
         assert!(wilcoxon(&[d.as_slice(), &d].concat()) < wilcoxon(&d));
         assert_eq!(wilcoxon(&[0.0, 0.0]), 1.0);
     }

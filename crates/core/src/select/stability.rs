@@ -25,12 +25,14 @@ pub struct Stability {
     pub method: String,
     /// Those that ever had a weight, by mean share, largest first.
     pub kernels: Vec<KernelStability>,
-    /// Mean over pairs of splits of the number of kernels chosen in both over the number chosen in either: 1 says always the same.
+    /// Mean over pairs of splits of the number of kernels chosen in both over the number chosen in
+    /// either: 1 says always the same.
     pub overlap: Option<f64>,
 }
 
-/// The bank of every split and the place of each of its kernels in a common list. Where all splits have as many kernels, kernels with the
-/// same place are the same but for automatic widths; otherwise names decide.
+/// The bank of every split and the place of each of its kernels in a common list. Where all splits
+/// have as many kernels, kernels with the same place are the same but for automatic widths;
+/// otherwise names decide.
 pub(super) fn common(banks: &[Option<Vec<String>>]) -> (Vec<String>, Vec<Vec<usize>>) {
     let known: Vec<&Vec<String>> = banks.iter().flatten().collect();
     let Some(first) = known.first() else { return (Vec::new(), vec![Vec::new(); banks.len()]) };
@@ -53,7 +55,12 @@ pub(super) fn common(banks: &[Option<Vec<String>>]) -> (Vec<String>, Vec<Vec<usi
 }
 
 impl Stability {
-    pub(super) fn new(method: &str, runs: &[&SplitRun], names: &[String], places: &[Vec<usize>]) -> Self {
+    pub(super) fn new(
+        method: &str,
+        runs: &[&SplitRun],
+        names: &[String],
+        places: &[Vec<usize>],
+    ) -> Self {
         let mut shares = vec![vec![0.0; runs.len()]; names.len()];
         for (r, run) in runs.iter().enumerate() {
             for (m, w) in run.weights.iter().enumerate() {
@@ -70,7 +77,8 @@ impl Stability {
             interval: mean_interval(own, 0),
         };
         let used = |(_, own): &(usize, &Vec<f64>)| own.iter().any(|w| *w != 0.0);
-        let mut kernels: Vec<KernelStability> = shares.iter().enumerate().filter(used).map(kernel).collect();
+        let mut kernels: Vec<KernelStability> =
+            shares.iter().enumerate().filter(used).map(kernel).collect();
         kernels.sort_by(|a, b| b.mean.total_cmp(&a.mean));
         Self { method: method.into(), kernels, overlap: overlap(&shares, runs.len()) }
     }
@@ -87,14 +95,15 @@ fn overlap(shares: &[Vec<f64>], runs: usize) -> Option<f64> {
                 both += usize::from(a && b);
                 either += usize::from(a || b);
             }
-            sum += if either == 0 { 1.0 } else { f64::from(both as u32) / f64::from(either as u32) };
+            sum +=
+                if either == 0 { 1.0 } else { f64::from(both as u32) / f64::from(either as u32) };
         }
     }
     (runs > 1).then(|| sum / (runs * (runs - 1) / 2) as f64)
 }
 
-/// Kernels of which each aligns with the first of its group by more than `threshold`; `order` says who comes first. Groups of one are
-/// left out.
+/// Kernels of which each aligns with the first of its group by more than `threshold`; `order` says
+/// who comes first. Groups of one are left out.
 pub fn interchangeable(between: &[Vec<f64>], order: &[usize], threshold: f64) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &m in order {
@@ -113,7 +122,12 @@ mod tests {
 
     #[test]
     fn kernels_that_say_the_same_form_groups() {
-        let between = [[1.0, 0.99, 0.2, 0.1], [0.99, 1.0, 0.3, 0.1], [0.2, 0.3, 1.0, 0.97], [0.1, 0.1, 0.97, 1.0]];
+        let between = [
+            [1.0, 0.99, 0.2, 0.1],
+            [0.99, 1.0, 0.3, 0.1],
+            [0.2, 0.3, 1.0, 0.97],
+            [0.1, 0.1, 0.97, 1.0],
+        ];
         let between: Vec<Vec<f64>> = between.iter().map(|r| r.to_vec()).collect();
         assert_eq!(interchangeable(&between, &[1, 2, 0, 3], 0.95), [vec![1, 0], vec![2, 3]]);
         assert!(interchangeable(&between, &[0, 1, 2, 3], 0.995).is_empty());

@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Comparison, Contender, Journal, Protocol, Tuning, Unwatched, Watch, compare, journal, tune};
+use super::{
+    Comparison, Contender, Journal, Protocol, Tuning, Unwatched, Watch, compare, journal, tune,
+};
 use crate::{Result, data::Target, prepare::Source};
 
-/// A piece of work over the splits of one data set. Neither results nor their order depend on the number of threads.
+/// A piece of work over the splits of one data set. Neither results nor their order depend on the
+/// number of threads.
 #[derive(Clone, Copy)]
 pub struct Study<'a> {
     /// Rows, or ready-made kernels.
@@ -14,7 +17,8 @@ pub struct Study<'a> {
     pub target: &'a Target,
     /// The weight of each row; `None` weighs all alike.
     pub weight: Option<&'a [f64]>,
-    /// The number of each row's group, whose rows stay in one part of every split; `None` puts every row in a group of its own.
+    /// The number of each row's group, whose rows stay in one part of every split; `None` puts
+    /// every row in a group of its own.
     pub groups: Option<&'a [usize]>,
     /// How rows are cut, what is measured, how parameters are chosen.
     pub protocol: &'a Protocol,
@@ -33,14 +37,18 @@ impl<'a> Study<'a> {
         journal::fingerprint(*self, request)
     }
 
-    /// Runs every contender over the splits of the protocol. What the journal holds is not fitted again. `None` where the watch stopped
-    /// it: finished runs are in the journal.
-    pub fn compare(&self, contenders: &[Contender], journal: &Journal) -> Result<Option<Comparison>> {
+    /// Runs every contender over the splits of the protocol. What the journal holds is not fitted
+    /// again. `None` where the watch stopped it: finished runs are in the journal.
+    pub fn compare(
+        &self,
+        contenders: &[Contender],
+        journal: &Journal,
+    ) -> Result<Option<Comparison>> {
         compare::compare(compare::Work { study: *self, contenders, journal })
     }
 
-    /// Scores every setting of one contender over the splits of the protocol. `None` where the watch stopped it: finished runs are in
-    /// the journal.
+    /// Scores every setting of one contender over the splits of the protocol. `None` where the
+    /// watch stopped it: finished runs are in the journal.
     pub fn tune(&self, contender: &Contender, journal: &Journal) -> Result<Option<Tuning>> {
         tune::tune(*self, contender, journal)
     }

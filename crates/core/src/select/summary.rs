@@ -1,4 +1,5 @@
-//! From runs to a table and a verdict. Nothing here is random or measured: the same runs give the same words.
+//! From runs to a table and a verdict. Nothing here is random or measured: the same runs give the
+//! same words.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ use crate::{
     train::{Diagnosis, diagnose, diagnose_precomputed},
 };
 
-/// The most kernels for which alignments between all pairs are computed: they take the square of this many numbers.
+/// The most kernels for which alignments between all pairs are computed: they take the square of
+/// this many numbers.
 const MOST_ALIGNED: usize = 1000;
 /// The number of kernels, of those that weigh most, whose alignments are kept.
 const KEPT: usize = 30;
@@ -61,7 +63,8 @@ pub struct Line {
     pub adjusted: Option<f64>,
     /// Two or more classes: counts of true (row) against predicted class, all splits together.
     pub confusion: Option<Vec<Vec<usize>>>,
-    /// Two classes: share of negatives taken for positives and share of positives found, decision values of all splits together.
+    /// Two classes: share of negatives taken for positives and share of positives found, decision
+    /// values of all splits together.
     pub roc: Vec<(f64, f64)>,
     /// Values: true and predicted, of some rows.
     pub residuals: Vec<(f64, f64)>,
@@ -117,11 +120,15 @@ impl Comparison {
         let labels: Vec<&str> = work.contenders.iter().map(|c| c.label.as_str()).collect();
         let by_method: Vec<Vec<&SplitRun>> =
             labels.iter().map(|l| runs.iter().filter(|r| r.method == *l).collect()).collect();
-        let ratio = splits.iter().map(|(a, b)| b.len() as f64 / a.len() as f64).sum::<f64>() / splits.len() as f64;
-        let mut lines: Vec<Line> = by_method.iter().map(|own| line(own, work.study.target, splits)).collect();
-        let scores: Vec<Vec<Option<f64>>> = by_method.iter().map(|own| own.iter().map(|r| r.score).collect()).collect();
+        let ratio = splits.iter().map(|(a, b)| b.len() as f64 / a.len() as f64).sum::<f64>()
+            / splits.len() as f64;
+        let mut lines: Vec<Line> =
+            by_method.iter().map(|own| line(own, work.study.target, splits)).collect();
+        let scores: Vec<Vec<Option<f64>>> =
+            by_method.iter().map(|own| own.iter().map(|r| r.score).collect()).collect();
         let test = |i: usize, j: usize| {
-            let both = || scores[i].iter().zip(&scores[j]).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+            let both =
+                || scores[i].iter().zip(&scores[j]).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
             let (a, b): (Vec<f64>, Vec<f64>) = both().unzip();
             (!a.is_empty()).then(|| paired(&a, &b, ratio))
         };
@@ -135,22 +142,27 @@ impl Comparison {
                 .into_iter()
                 .filter(|&i| lines[i].versus_uniform.is_some_and(|v| v.corrected.is_some()))
                 .collect();
-            let p: Vec<f64> = told.iter().filter_map(|&i| lines[i].versus_uniform?.corrected).collect();
+            let p: Vec<f64> =
+                told.iter().filter_map(|&i| lines[i].versus_uniform?.corrected).collect();
             for (&i, adjusted) in told.iter().zip(holm(&p)) {
                 lines[i].adjusted = Some(adjusted);
             }
         }
-        let corrected = |i: usize, j: usize| if i == j { None } else { test(i, j).and_then(|t| t.corrected) };
+        let corrected =
+            |i: usize, j: usize| if i == j { None } else { test(i, j).and_then(|t| t.corrected) };
         let between: Vec<Vec<Option<f64>>> =
             (0..lines.len()).map(|i| (0..lines.len()).map(|j| corrected(i, j)).collect()).collect();
         let mut banks: Vec<Option<Vec<String>>> = vec![None; splits.len()];
-        runs.iter().filter(|r| r.kernels.is_some()).for_each(|r| banks[r.split].clone_from(&r.kernels));
+        runs.iter()
+            .filter(|r| r.kernels.is_some())
+            .for_each(|r| banks[r.split].clone_from(&r.kernels));
         let (kernels, places) = stability::common(&banks);
         let stability: Vec<Stability> = labels
             .iter()
             .zip(&by_method)
             .map(|(label, own)| {
-                let scored: Vec<&SplitRun> = own.iter().copied().filter(|r| r.error.is_none()).collect();
+                let scored: Vec<&SplitRun> =
+                    own.iter().copied().filter(|r| r.error.is_none()).collect();
                 Stability::new(label, &scored, &kernels, &places)
             })
             .collect();
@@ -201,7 +213,9 @@ fn is_uniform(method: &str) -> bool {
 
 fn best(lines: &[Line], higher: bool) -> Option<usize> {
     let value = |i: usize| lines[i].mean.map(|m| if higher { m } else { -m });
-    (0..lines.len()).filter(|&i| value(i).is_some()).reduce(|b, i| if value(i) > value(b) { i } else { b })
+    (0..lines.len())
+        .filter(|&i| value(i).is_some())
+        .reduce(|b, i| if value(i) > value(b) { i } else { b })
 }
 
 fn mean_sd(values: &[f64]) -> (f64, f64) {
@@ -216,7 +230,11 @@ fn line(own: &[&SplitRun], target: &Target, splits: &[Split]) -> Line {
     let scores: Vec<f64> = fitted.iter().filter_map(|r| r.score).collect();
     let (mean, sd) = mean_sd(&scores);
     let over = |f: fn(&SplitRun) -> f64| {
-        if fitted.is_empty() { (0.0, 0.0) } else { mean_sd(&fitted.iter().map(|r| f(r)).collect::<Vec<_>>()) }
+        if fitted.is_empty() {
+            (0.0, 0.0)
+        } else {
+            mean_sd(&fitted.iter().map(|r| f(r)).collect::<Vec<_>>())
+        }
     };
     let selected = over(|r| r.selected as f64);
     let (roc, confusion, residuals) = outcomes(&fitted, target, splits);
@@ -232,7 +250,10 @@ fn line(own: &[&SplitRun], target: &Target, splits: &[Split]) -> Line {
         total: fitted.iter().map(|r| r.total).max().unwrap_or(0),
         seconds: (over(|r| r.seconds).0, over(|r| r.search_seconds).0),
         gap: fitted.iter().filter_map(|r| r.gap).reduce(f64::max),
-        converged: fitted.iter().filter(|r| matches!(r.status, Status::Optimal | Status::Stationary)).count(),
+        converged: fitted
+            .iter()
+            .filter(|r| matches!(r.status, Status::Optimal | Status::Stationary))
+            .count(),
         chosen: commonest(&fitted),
         versus_uniform: None,
         adjusted: None,
@@ -246,10 +267,16 @@ fn line(own: &[&SplitRun], target: &Target, splits: &[Split]) -> Line {
 fn commonest(runs: &[&SplitRun]) -> Vec<(String, String)> {
     let Some(first) = runs.first() else { return Vec::new() };
     let value = |name: &str| {
-        let seen: Vec<&String> =
-            runs.iter().flat_map(|r| r.chosen.iter().filter(|c| c.0 == name).map(|c| &c.1)).collect();
+        let seen: Vec<&String> = runs
+            .iter()
+            .flat_map(|r| r.chosen.iter().filter(|c| c.0 == name).map(|c| &c.1))
+            .collect();
         let count = |v: &String| seen.iter().filter(|s| **s == v).count();
-        seen.iter().copied().reduce(|b, v| if count(v) > count(b) { v } else { b }).cloned().unwrap_or_default()
+        seen.iter()
+            .copied()
+            .reduce(|b, v| if count(v) > count(b) { v } else { b })
+            .cloned()
+            .unwrap_or_default()
     };
     first.chosen.iter().map(|(name, _)| (name.clone(), value(name))).collect()
 }
@@ -270,10 +297,13 @@ fn outcomes(runs: &[&SplitRun], target: &Target, splits: &[Split]) -> Outcomes {
             (Vec::new(), None, pairs.into_iter().step_by(step).collect())
         }
         Target::Classes { names, .. } => {
-            let (t, p): (Vec<usize>, Vec<usize>) =
-                (truth.iter().map(|x| *x as usize).collect(), predicted.iter().map(|x| *x as usize).collect());
+            let (t, p): (Vec<usize>, Vec<usize>) = (
+                truth.iter().map(|x| *x as usize).collect(),
+                predicted.iter().map(|x| *x as usize).collect(),
+            );
             let positive: Vec<bool> = t.iter().map(|&t| t == 1).collect();
-            let curve = if decision.len() == t.len() { roc(&positive, &decision) } else { Vec::new() };
+            let curve =
+                if decision.len() == t.len() { roc(&positive, &decision) } else { Vec::new() };
             (curve, metrics::confusion(&t, &p, names.len()).ok(), Vec::new())
         }
     }
@@ -281,7 +311,8 @@ fn outcomes(runs: &[&SplitRun], target: &Target, splits: &[Split]) -> Outcomes {
 
 /// Corners of the ROC curve, thinned.
 fn roc(positive: &[bool], decision: &[f64]) -> Vec<(f64, f64)> {
-    let (p, n) = (positive.iter().filter(|x| **x).count(), positive.iter().filter(|x| !**x).count());
+    let (p, n) =
+        (positive.iter().filter(|x| **x).count(), positive.iter().filter(|x| !**x).count());
     if p == 0 || n == 0 {
         return Vec::new();
     }
@@ -296,29 +327,43 @@ fn roc(positive: &[bool], decision: &[f64]) -> Vec<(f64, f64)> {
     }
     let step = curve.len().div_ceil(POINTS).max(1);
     let last = curve.len() - 1;
-    curve.into_iter().enumerate().filter(|(i, _)| i % step == 0 || *i == last).map(|(_, c)| c).collect()
+    curve
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| i % step == 0 || *i == last)
+        .map(|(_, c)| c)
+        .collect()
 }
 
 fn protocol(work: Work<'_>, splits: &[Split]) -> Vec<(String, String)> {
     let p = work.study.protocol;
     let sizes = |part: fn(&Split) -> usize| {
-        let (low, high) = splits.iter().map(part).fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
+        let (low, high) =
+            splits.iter().map(part).fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
         if low == high { low.to_string() } else { format!("{low} to {high}") }
     };
-    let fixed = |c: &Contender| c.grid.has("C") && c.grid.axes.iter().all(|(_, values)| values.len() == 1);
+    let fixed =
+        |c: &Contender| c.grid.has("C") && c.grid.axes.iter().all(|(_, values)| values.len() == 1);
     let parameters = if work.contenders.iter().all(fixed) {
         "as given".into()
     } else {
         format!("chosen in each training part by {} folds, {}", p.folds, p.metric.name())
     };
-    let together = if work.study.groups.is_some() { "; rows of one group stay together" } else { "" };
+    let together =
+        if work.study.groups.is_some() { "; rows of one group stay together" } else { "" };
     let mut facts = vec![
         ("splits".into(), format!("{}{together}, seed {}", p.splitting.describe(), p.seed)),
-        ("rows".into(), format!("{} to learn from, {} to test on", sizes(|s| s.0.len()), sizes(|s| s.1.len()))),
+        (
+            "rows".into(),
+            format!("{} to learn from, {} to test on", sizes(|s| s.0.len()), sizes(|s| s.1.len())),
+        ),
         ("parameters".into(), parameters),
     ];
     if let Some(margin) = p.abandon {
-        facts.push(("given up".into(), format!("settings more than {margin} below the best after a fold")));
+        facts.push((
+            "given up".into(),
+            format!("settings more than {margin} below the best after a fold"),
+        ));
     }
     facts
 }
@@ -329,12 +374,20 @@ fn warnings(runs: &[SplitRun], lines: &[Line]) -> Vec<String> {
         let own: Vec<&SplitRun> = runs.iter().filter(|r| r.method == line.method).collect();
         let failed: Vec<&&SplitRun> = own.iter().filter(|r| r.error.is_some()).collect();
         if let Some(first) = failed.first().and_then(|r| r.error.as_ref()) {
-            out.push(format!("{}: {} of {} runs failed, the first: {first}", line.method, failed.len(), own.len()));
+            out.push(format!(
+                "{}: {} of {} runs failed, the first: {first}",
+                line.method,
+                failed.len(),
+                own.len()
+            ));
         }
         let fitted = own.len() - failed.len();
         if line.converged < fitted {
             let open = fitted - line.converged;
-            out.push(format!("{}: {open} of {fitted} fits did not reach their tolerance", line.method));
+            out.push(format!(
+                "{}: {open} of {fitted} fits did not reach their tolerance",
+                line.method
+            ));
         }
         let mut seen: Vec<(&String, usize)> = Vec::new();
         for text in own.iter().flat_map(|r| &r.warnings) {
@@ -352,7 +405,11 @@ fn warnings(runs: &[SplitRun], lines: &[Line]) -> Vec<String> {
 }
 
 /// Descriptive, on all rows: nothing was chosen by it.
-fn alignments(work: Work<'_>, kernels: &[String], stability: &[Stability]) -> (Vec<Vec<String>>, Option<Aligned>) {
+fn alignments(
+    work: Work<'_>,
+    kernels: &[String],
+    stability: &[Stability],
+) -> (Vec<Vec<String>>, Option<Aligned>) {
     let Some(spec) = work.contenders.first().map(|c| &c.spec) else { return Default::default() };
     if kernels.is_empty() || kernels.len() > MOST_ALIGNED {
         return Default::default();
@@ -380,7 +437,10 @@ fn alignments(work: Work<'_>, kernels: &[String], stability: &[Stability]) -> (V
     let aligned = Aligned {
         kernels: kept.iter().map(name).collect(),
         target: kept.iter().map(|&m| found.kernels[m].alignment).collect(),
-        between: kept.iter().map(|&s| kept.iter().map(|&t| found.between[s][t]).collect()).collect(),
+        between: kept
+            .iter()
+            .map(|&s| kept.iter().map(|&t| found.between[s][t]).collect())
+            .collect(),
     };
     (groups, Some(aligned))
 }
@@ -427,7 +487,11 @@ fn verdict(metric: Metric, lines: &[Line], between: &[Vec<Option<f64>>]) -> Vec<
             .map(|i| lines[i].method.as_str())
             .collect();
         if !equal.is_empty() {
-            out.push(format!("Not significantly worse than {}: {}.", lines[top].method, equal.join(", ")));
+            out.push(format!(
+                "Not significantly worse than {}: {}.",
+                lines[top].method,
+                equal.join(", ")
+            ));
         }
         out.push("Tests are paired over the splits and corrected for their overlap; 5 %, adjusted for the number of methods.".into());
     }

@@ -1,7 +1,8 @@
 //! Every setting of one method over the splits of one data set.
 //!
-//! One unit of the journal is a line of settings that differ in C alone, on one split: fits of a line start from each other, so it is
-//! done again as a whole or not at all, and a run that was resumed has the same numbers.
+//! One unit of the journal is a line of settings that differ in C alone, on one split: fits of a
+//! line start from each other, so it is done again as a whole or not at all, and a run that was
+//! resumed has the same numbers.
 
 use std::time::Instant;
 
@@ -47,8 +48,9 @@ pub struct Tuning {
     pub protocol: String,
     /// Every setting, in the order of the grid.
     pub settings: Vec<Setting>,
-    /// The best; of equals that differ in C alone the one with the largest C, of others the first. A setting that was given up is never the
-    /// best, and one whose fits are mostly constants only where all are.
+    /// The best; of equals that differ in C alone the one with the largest C, of others the first.
+    /// A setting that was given up is never the best, and one whose fits are mostly constants only
+    /// where all are.
     pub best: usize,
     /// The whole request of the best.
     pub spec: TrainSpec,
@@ -67,7 +69,11 @@ struct Unit {
 type Found = Vec<Option<(f64, bool)>>;
 
 /// See [`Study::tune`].
-pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -> Result<Option<Tuning>> {
+pub(super) fn tune(
+    study: Study<'_>,
+    contender: &Contender,
+    journal: &Journal,
+) -> Result<Option<Tuning>> {
     let Study { source, target, weight, groups, protocol, watch } = study;
     protocol.check(target)?;
     let mut grid = contender.grid.clone();
@@ -80,7 +86,12 @@ pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -
     let line = grid.axes.iter().find(|(name, _)| name == "C").map_or(1, |(_, values)| values.len());
     let lines = specs.len() / line;
     let id = |s: usize, l: usize| format!("{s}/{l}");
-    let mut ahead = Ahead { name: contender.label.clone(), total: splits.len() * lines, found: 0, seconds: 0.0 };
+    let mut ahead = Ahead {
+        name: contender.label.clone(),
+        total: splits.len() * lines,
+        found: 0,
+        seconds: 0.0,
+    };
     for (s, l) in (0..splits.len()).flat_map(|s| (0..lines).map(move |l| (s, l))) {
         if let Some(unit) = journal.get::<Unit>(&id(s, l))? {
             ahead.found += 1;
@@ -102,7 +113,10 @@ pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -
                     }
                     let began = Instant::now();
                     let own: Vec<TrainSpec> = chosen.iter().map(|&i| specs[i].clone()).collect();
-                    let (scores, flat) = fold.outcomes(&own, protocol.metric, &mut Relay(watch))?.into_iter().unzip();
+                    let (scores, flat) = fold
+                        .outcomes(&own, protocol.metric, &mut Relay(watch))?
+                        .into_iter()
+                        .unzip();
                     if watch.stopped() {
                         return Ok(None);
                     }
@@ -126,7 +140,10 @@ pub(super) fn tune(study: Study<'_>, contender: &Contender, journal: &Journal) -
             let Some(scores) = split_scores(s, &alive)? else { return Ok(None) };
             results.push(scores);
             let means: Vec<f64> = (0..specs.len()).map(|i| mean(&column(&results, i))).collect();
-            let top = (0..specs.len()).filter(|&i| alive[i]).map(|i| means[i]).fold(f64::NEG_INFINITY, f64::max);
+            let top = (0..specs.len())
+                .filter(|&i| alive[i])
+                .map(|i| means[i])
+                .fold(f64::NEG_INFINITY, f64::max);
             (0..specs.len()).for_each(|i| alive[i] &= top - means[i] <= margin);
         }
     } else {
@@ -156,16 +173,22 @@ fn summary(
     let metric = protocol.metric;
     let utilities: Vec<Vec<f64>> = (0..specs.len()).map(|i| column(results, i)).collect();
     let whole = |i: usize| utilities[i].len() == results.len();
-    let constants = |i: usize| results.iter().filter(|(found, _)| found[i].is_some_and(|f| f.1)).count();
+    let constants =
+        |i: usize| results.iter().filter(|(found, _)| found[i].is_some_and(|f| f.1)).count();
     let among: Vec<usize> = (0..specs.len()).filter(|&i| whole(i)).collect();
-    let best = best_of(specs, &among, |i| mean(&utilities[i]), |i| 2 * constants(i) > results.len());
+    let best =
+        best_of(specs, &among, |i| mean(&utilities[i]), |i| 2 * constants(i) > results.len());
     let setting = |i: usize| {
         let values: Vec<f64> = utilities[i].iter().map(|u| metric.utility(*u)).collect();
         let centre = mean(&values);
-        let variance = values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0);
+        let variance =
+            values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0);
         Setting {
             parameters: grid.describe(&specs[i]),
-            scores: results.iter().map(|(found, _)| found[i].map(|f| metric.utility(f.0))).collect(),
+            scores: results
+                .iter()
+                .map(|(found, _)| found[i].map(|f| metric.utility(f.0)))
+                .collect(),
             mean: centre,
             sd: if values.len() > 1 { variance.sqrt() } else { 0.0 },
             interval: mean_interval(&values, 0),

@@ -17,15 +17,18 @@ use crate::{
 pub struct KernelReport {
     /// The kernel's name.
     pub name: String,
-    /// Centred alignment with the target, from 0 to 1: with the matrix that is 1 where classes agree, or y yᵀ for values.
+    /// Centred alignment with the target, from 0 to 1: with the matrix that is 1 where classes
+    /// agree, or y yᵀ for values.
     pub alignment: f64,
     /// The trace of its matrix.
     pub trace: f64,
-    /// (Σ λ)² / Σ λ² over the eigenvalues of the centred matrix: how many directions it spreads over.
+    /// (Σ λ)² / Σ λ² over the eigenvalues of the centred matrix: how many directions it spreads
+    /// over.
     pub effective_rank: f64,
     /// Columns of the stored factor, where it is stored as one: its numerical rank.
     pub rank: Option<usize>,
-    /// Largest eigenvalue over the smallest, from a few Lanczos steps; infinite where the smallest is lost in rounding.
+    /// Largest eigenvalue over the smallest, from a few Lanczos steps; infinite where the smallest
+    /// is lost in rounding.
     #[serde(with = "crate::trace::nan_as_null")]
     pub condition: f64,
 }
@@ -51,7 +54,11 @@ pub fn diagnose(data: &Dataset, target: &Target, spec: &TrainSpec) -> Result<Dia
 }
 
 /// Looks at ready-made kernels, `stack` of shape (n, n, M).
-pub fn diagnose_precomputed(stack: Stack<'_>, target: &Target, spec: &TrainSpec) -> Result<Diagnosis> {
+pub fn diagnose_precomputed(
+    stack: Stack<'_>,
+    target: &Target,
+    spec: &TrainSpec,
+) -> Result<Diagnosis> {
     Prepared::from_stack(stack, target, None, spec)?.diagnose()
 }
 
@@ -61,8 +68,12 @@ impl Prepared {
         let (grams, m, n) = (self.grams(), self.grams().n_terms(), self.grams().n_samples());
         let products = centred_products(grams, None);
         let norms: Vec<f64> = (0..m).map(|t| products[(t, t)].max(0.0).sqrt()).collect();
-        let ratio = |above: f64, below: f64| if below > 0.0 { (above / below).clamp(0.0, 1.0) } else { 0.0 };
-        let between = (0..m).map(|s| (0..m).map(|t| ratio(products[(s, t)], norms[s] * norms[t])).collect()).collect();
+        let ratio = |above: f64, below: f64| {
+            if below > 0.0 { (above / below).clamp(0.0, 1.0) } else { 0.0 }
+        };
+        let between = (0..m)
+            .map(|s| (0..m).map(|t| ratio(products[(s, t)], norms[s] * norms[t])).collect())
+            .collect();
         let columns = indicators(&self.samples.target);
         let mut aligned = vec![0.0; m];
         for y in &columns {
@@ -87,7 +98,13 @@ impl Prepared {
                 }
             })
             .collect();
-        Ok(Diagnosis { n_samples: n, kernels, between, storage: grams.describe(), warnings: self.warnings().to_vec() })
+        Ok(Diagnosis {
+            n_samples: n,
+            kernels,
+            between,
+            storage: grams.describe(),
+            warnings: self.warnings().to_vec(),
+        })
     }
 }
 
@@ -97,7 +114,8 @@ fn condition(grams: &GramSet, t: usize) -> f64 {
     if low <= n as f64 * f64::EPSILON * high { f64::INFINITY } else { high / low }
 }
 
-/// The columns Y whose products Y Yᵀ make the target's kernel: y itself, or one indicator per class.
+/// The columns Y whose products Y Yᵀ make the target's kernel: y itself, or one indicator per
+/// class.
 fn indicators(target: &Target) -> Vec<Vec<f64>> {
     match target {
         Target::Values(y) => vec![y.clone()],

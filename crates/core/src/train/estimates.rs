@@ -12,12 +12,16 @@ use crate::{
 };
 
 impl Prepared {
-    /// Finds where C begins to be large enough for the SMKL penalty of `spec`, in units of `spec.c`: the largest over machines that have
-    /// weights of their own.
+    /// Finds where C begins to be large enough for the SMKL penalty of `spec`, in units of
+    /// `spec.c`: the largest over machines that have weights of their own.
     pub fn collapse_threshold(&self, spec: &TrainSpec) -> Result<Threshold> {
         spec.check()?;
         let Some(penalty) = spec.method.penalty()? else {
-            return Err(Error::param("method", "smkl: others have no collapse threshold", spec.method.name()));
+            return Err(Error::param(
+                "method",
+                "smkl: others have no collapse threshold",
+                spec.method.name(),
+            ));
         };
         let fitting = self.samples.fitting(spec)?;
         let job = Job::new(self, spec, &fitting)?;
@@ -32,13 +36,18 @@ impl Prepared {
         Ok(worst.times(spec.c))
     }
 
-    /// Computes the ξα estimate of the leave-one-out error of every machine of `model`, fitted to `spec` on these rows; hinge only. With
-    /// ρ = 2 it is a bound on that error at the weights found.
+    /// Computes the ξα estimate of the leave-one-out error of every machine of `model`, fitted to
+    /// `spec` on these rows; hinge only. With ρ = 2 it is a bound on that error at the weights
+    /// found.
     pub fn xi_alpha(&self, spec: &TrainSpec, model: &Model, rho: f64) -> Result<Vec<f64>> {
         let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
         let n = self.samples.kept.len();
         if model.machines.len() != tasks.len() || model.n_samples != n {
-            return Err(Error::param("model", "one fitted to this request on these rows", "another"));
+            return Err(Error::param(
+                "model",
+                "one fitted to this request on these rows",
+                "another",
+            ));
         }
         let solver = fitting.machine();
         let room = self.budget_left();

@@ -1,4 +1,5 @@
-//! Holds a fit of ready-made kernels to the values that its model predicts for its own training rows.
+//! Holds a fit of ready-made kernels to the values that its model predicts for its own training
+//! rows.
 
 use super::verify::multipliers;
 use crate::{
@@ -14,9 +15,15 @@ use crate::{
 };
 
 impl Prepared {
-    /// Makes the stated objective at least that of the model's own predictions for the training rows. Centred kernels differ most: a model
-    /// adds kernel values as they are and a constant, where the fit has centred them first.
-    pub(super) fn held_to_predictions(&self, mut model: Model, stack: Stack<'_>, spec: &TrainSpec) -> Result<Model> {
+    /// Makes the stated objective at least that of the model's own predictions for the training
+    /// rows. Centred kernels differ most: a model adds kernel values as they are and a constant,
+    /// where the fit has centred them first.
+    pub(super) fn held_to_predictions(
+        &self,
+        mut model: Model,
+        stack: Stack<'_>,
+        spec: &TrainSpec,
+    ) -> Result<Model> {
         let shifted = spec.indefinite == Indefinite::Shift;
         if model.localized.is_some() || model.rules.is_some() || model.shared.is_some() || shifted {
             return Ok(model);
@@ -32,7 +39,12 @@ impl Prepared {
         }
         let mut machines = tasks.iter().zip(&model.machines).zip(&answers);
         let exact = machines.all(|((task, machine), a)| {
-            let task = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
+            let task = Task {
+                y: &task.y,
+                cost: &task.cost,
+                loss: fitting.loss(),
+                intercept: spec.fit_intercept,
+            };
             let off = expected(&self.grams, &machine.weights, &task, a);
             off <= NEGLIGIBLE_ROUNDING_SHARE * spec.tol * machine.certificate.primal.abs()
         });
@@ -46,11 +58,18 @@ impl Prepared {
             let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
             let own_a = pick(&a);
             let own_f = pick(&times(&self.grams, &machine.weights, &a));
-            let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
+            let fitted = Task {
+                y: &task.y,
+                cost: &task.cost,
+                loss: fitting.loss(),
+                intercept: spec.fit_intercept,
+            };
             let second = pick(&again(&self.grams, &machine.weights, &a));
-            let slack = Slack::of_sums(&fitted, (&own_a, &own_f, machine.intercept / unit), &second);
+            let slack =
+                Slack::of_sums(&fitted, (&own_a, &own_f, machine.intercept / unit), &second);
             let half = 0.5 * dot(&own_a, &own_f) + slack.form;
-            let f: Vec<f64> = rows.iter().map(|&i| decision[(self.samples.kept[i], k)] / unit).collect();
+            let f: Vec<f64> =
+                rows.iter().map(|&i| decision[(self.samples.kept[i], k)] / unit).collect();
             let own = fitting.loss().total(&task.y, &f, 0.0, &task.cost) + half;
             let c = &mut machine.certificate;
             if c.dual.is_nan() || own <= c.primal {

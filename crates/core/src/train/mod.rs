@@ -1,4 +1,5 @@
-//! From data to model: choose what was left to cross-validation, prepare the kernel terms, run the method.
+//! From data to model: choose what was left to cross-validation, prepare the kernel terms, run the
+//! method.
 
 mod diagnose;
 mod estimates;
@@ -29,12 +30,18 @@ pub fn train(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let (chosen, told) = search::choose_telling(Source::Table(data), target, sample_weight, spec, observer)?;
-    fit_chosen(&Prepared::from_table(data, target, sample_weight, &chosen)?, (&chosen, told), spec, observer)
+    let (chosen, told) =
+        search::choose_telling(Source::Table(data), target, sample_weight, spec, observer)?;
+    fit_chosen(
+        &Prepared::from_table(data, target, sample_weight, &chosen)?,
+        (&chosen, told),
+        spec,
+        observer,
+    )
 }
 
-/// Fits with the values that a search found, and adds the search's remarks to the model's warnings. Where the observer ended the search,
-/// the model says so.
+/// Fits with the values that a search found, and adds the search's remarks to the model's warnings.
+/// Where the observer ended the search, the model says so.
 fn fit_chosen(
     prepared: &Prepared,
     (chosen, told): (&TrainSpec, Vec<String>),
@@ -58,24 +65,27 @@ pub fn train_precomputed(
     spec: &TrainSpec,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let (chosen, told) = search::choose_telling(Source::Ready(stack), target, sample_weight, spec, observer)?;
+    let (chosen, told) =
+        search::choose_telling(Source::Ready(stack), target, sample_weight, spec, observer)?;
     let prepared = Prepared::from_stack(stack, target, sample_weight, &chosen)?;
     let model = fit_chosen(&prepared, (&chosen, told), spec, observer)?;
     prepared.held_to_predictions(model, stack, &chosen)
 }
 
 impl Prepared {
-    /// Fits every machine. `spec` must ask for the same kernel terms as the one given at preparation.
+    /// Fits every machine. `spec` must ask for the same kernel terms as the one given at
+    /// preparation.
     pub fn fit(&self, spec: &TrainSpec, observer: &mut dyn Observer) -> Result<Model> {
         self.fit_from(spec, &mut Vec::new(), observer)
     }
 
-    /// Fits requests in turn, each starting from the multipliers, weights and lower bounds of the one before: for sweeps over C, v or p.
-    /// Requests may differ in nothing else.
+    /// Fits requests in turn, each starting from the multipliers, weights and lower bounds of the
+    /// one before: for sweeps over C, v or p. Requests may differ in nothing else.
     pub fn path(&self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut memories: Vec<Memory> = Vec::new();
         let mut models = Vec::new();
-        let specs: Vec<TrainSpec> = specs.iter().map(|s| s.with_c_in_numbers(self.samples.kept.len())).collect();
+        let specs: Vec<TrainSpec> =
+            specs.iter().map(|s| s.with_c_in_numbers(self.samples.kept.len())).collect();
         for (k, spec) in specs.iter().enumerate() {
             if let Some(last) = k.checked_sub(1).map(|k| &specs[k]) {
                 if !spec.differs_only_in_c_and_method(last) {

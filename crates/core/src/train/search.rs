@@ -11,7 +11,8 @@ use crate::{
 };
 
 impl Fold<'_> {
-    /// Fits the requests to the training rows in turn; neighbours that differ in C or the method's parameters start from each other.
+    /// Fits the requests to the training rows in turn; neighbours that differ in C or the method's
+    /// parameters start from each other.
     pub fn fit(&mut self, specs: &[TrainSpec], observer: &mut dyn Observer) -> Result<Vec<Model>> {
         let mut models = Vec::with_capacity(specs.len());
         for path in specs.chunk_by(|a, b| a.same_terms(b) && a.differs_only_in_c_and_method(b)) {
@@ -21,11 +22,17 @@ impl Fold<'_> {
     }
 
     /// Scores of the requests on the test rows, larger is better: [`Metric::utility`].
-    pub fn scores(&mut self, specs: &[TrainSpec], metric: Metric, observer: &mut dyn Observer) -> Result<Vec<f64>> {
+    pub fn scores(
+        &mut self,
+        specs: &[TrainSpec],
+        metric: Metric,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<f64>> {
         Ok(self.outcomes(specs, metric, observer)?.into_iter().map(|(score, _)| score).collect())
     }
 
-    /// Scores of the requests on the test rows, each with whether the fit is a constant on its training rows ([`Model::is_flat`]).
+    /// Scores of the requests on the test rows, each with whether the fit is a constant on its
+    /// training rows ([`Model::is_flat`]).
     pub fn outcomes(
         &mut self,
         specs: &[TrainSpec],
@@ -33,19 +40,23 @@ impl Fold<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Vec<(f64, bool)>> {
         let models = self.fit(specs, observer)?;
-        models.iter().map(|m| Ok((metric.utility(self.test(m)?.score(metric)?), m.is_flat()))).collect()
+        models
+            .iter()
+            .map(|m| Ok((metric.utility(self.test(m)?.score(metric)?), m.is_flat())))
+            .collect()
     }
 }
 
 /// The scores that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// Score of request s in fold f at `scores[s][f]`, larger is better: accuracy, or −RMSE for values, unless another metric was named.
-    /// A request that was given up has fewer.
+    /// Score of request s in fold f at `scores[s][f]`, larger is better: accuracy, or −RMSE for
+    /// values, unless another metric was named. A request that was given up has fewer.
     pub scores: Vec<Vec<f64>>,
     /// Folds in which the fit of request s was a constant on its training rows, at `flat[s]`.
     pub flat: Vec<usize>,
-    /// The request with the largest mean score whose fits are no constants; of equals the one with the larger C.
+    /// The request with the largest mean score whose fits are no constants; of equals the one with
+    /// the larger C.
     pub best: usize,
 }
 
@@ -61,12 +72,14 @@ impl Search {
     }
 }
 
-/// Means of scores that differ by less than this, relative to their size, differ by the rounding of their sums.
+/// Means of scores that differ by less than this, relative to their size, differ by the rounding of
+/// their sums.
 const TIE: f64 = 1e-12;
 
-/// Picks the request of `among` with the largest mean score. Those whose fits are constants win only where all are: a constant scores as well as
-/// the largest class is large, which can tie with fits that would do better on more rows. Of requests that differ in C alone and tie, the
-/// larger C wins, since the smaller one is nearer to a constant; of others the earlier.
+/// Picks the request of `among` with the largest mean score. Those whose fits are constants win
+/// only where all are: a constant scores as well as the largest class is large, which can tie with
+/// fits that would do better on more rows. Of requests that differ in C alone and tie, the larger C
+/// wins, since the smaller one is nearer to a constant; of others the earlier.
 pub(crate) fn best_of(
     specs: &[TrainSpec],
     among: &[usize],
@@ -78,15 +91,18 @@ pub(crate) fn best_of(
             return if flat(b) { s } else { b };
         }
         let tied = (mean(s) - mean(b)).abs() <= TIE * (1.0 + mean(b).abs());
-        let larger = || specs[s].c > specs[b].c && TrainSpec { c: specs[b].c, ..specs[s].clone() } == specs[b];
+        let larger = || {
+            specs[s].c > specs[b].c && TrainSpec { c: specs[b].c, ..specs[s].clone() } == specs[b]
+        };
         if if tied { larger() } else { mean(s) > mean(b) } { s } else { b }
     };
     among.iter().copied().reduce(better).unwrap_or(0)
 }
 
-/// Fits every request on the training part of every fold. Kernel terms are built once per fold for neighbouring requests that share
-/// them, neighbours that differ in C or the method's parameters start from each other, and nothing of a fold's test rows enters its
-/// training. The observer sees every fit; once it asks to stop, each ends at its next iteration.
+/// Fits every request on the training part of every fold. Kernel terms are built once per fold for
+/// neighbouring requests that share them, neighbours that differ in C or the method's parameters
+/// start from each other, and nothing of a fold's test rows enters its training. The observer sees
+/// every fit; once it asks to stop, each ends at its next iteration.
 pub fn grid_search(
     source: Source<'_>,
     target: &Target,
@@ -97,14 +113,18 @@ pub fn grid_search(
 ) -> Result<Search> {
     source.check(target, sample_weight)?;
     let fold = |split| Fold::new(source, target, sample_weight, split);
-    let mut folds = split::stratified_kfold(target, folds, seed)?.into_iter().map(fold).collect::<Result<Vec<_>>>()?;
+    let mut folds = split::stratified_kfold(target, folds, seed)?
+        .into_iter()
+        .map(fold)
+        .collect::<Result<Vec<_>>>()?;
     // Kernel terms are kept of one fold at a time.
     search_folds(&mut folds, specs, Metric::default_for(target), None, false, observer)
 }
 
-/// Fits every request on the training part of given folds and scores it by a given metric. A request whose mean over the folds so far is more than `abandon` below the best one's is
-/// not fitted again; once the observer asks to stop, no further fold is begun. `keep` leaves each fold its kernel terms, for the next search
-/// on it.
+/// Fits every request on the training part of given folds and scores it by a given metric. A
+/// request whose mean over the folds so far is more than `abandon` below the best one's is not
+/// fitted again; once the observer asks to stop, no further fold is begun. `keep` leaves each fold
+/// its kernel terms, for the next search on it.
 pub fn search_folds(
     folds: &mut [Fold<'_>],
     specs: &[TrainSpec],
@@ -113,7 +133,8 @@ pub fn search_folds(
     keep: bool,
     observer: &mut dyn Observer,
 ) -> Result<Search> {
-    let mut search = Search { scores: vec![Vec::new(); specs.len()], flat: vec![0; specs.len()], best: 0 };
+    let mut search =
+        Search { scores: vec![Vec::new(); specs.len()], flat: vec![0; specs.len()], best: 0 };
     let mut alive: Vec<usize> = (0..specs.len()).collect();
     let of = folds.len();
     for (k, fold) in folds.iter_mut().enumerate() {
@@ -138,9 +159,11 @@ pub fn search_folds(
     Ok(search)
 }
 
-/// Completes a request whose `choose` leaves C or v to cross-validation. C is one of 0.1, 1, …, 1000 (times n for unit-trace kernels, whose scale is n
-/// times smaller); for SMKL one of seven values from where its grids start, each √10 times the last. v is one of 0.1, 0.3, …, 0.9. Of
-/// equals the smallest v wins, then the largest C; a setting whose fits are constants wins only where all are.
+/// Completes a request whose `choose` leaves C or v to cross-validation. C is one of 0.1, 1, …,
+/// 1000 (times n for unit-trace kernels, whose scale is n times smaller); for SMKL one of seven
+/// values from where its grids start, each √10 times the last. v is one of 0.1, 0.3, …, 0.9. Of
+/// equals the smallest v wins, then the largest C; a setting whose fits are constants wins only
+/// where all are.
 pub fn choose(
     source: Source<'_>,
     target: &Target,
@@ -151,7 +174,8 @@ pub fn choose(
     Ok(choose_telling(source, target, sample_weight, spec, observer)?.0)
 }
 
-/// Completes a request as [`choose`] does, and returns what the user should be told of the values found.
+/// Completes a request as [`choose`] does, and returns what the user should be told of the values
+/// found.
 pub(super) fn choose_telling(
     source: Source<'_>,
     target: &Target,
@@ -168,7 +192,8 @@ pub(super) fn choose_telling(
     let method = |share: f64| if v { spec.method.with_v(share) } else { spec.method.clone() };
     source.check(target, sample_weight)?;
     let values = if c { c_values(source, target, sample_weight, spec)? } else { vec![spec.c] };
-    let settings: Vec<(f64, f64)> = shares.iter().flat_map(|v| values.iter().map(move |c| (*v, *c))).collect();
+    let settings: Vec<(f64, f64)> =
+        shares.iter().flat_map(|v| values.iter().map(move |c| (*v, *c))).collect();
     let specs: Vec<TrainSpec> =
         settings.iter().map(|&(v, c)| TrainSpec { method: method(v), c, ..spec.clone() }).collect();
     let folds = folds.min(smallest_class(target)).max(2);
@@ -185,8 +210,9 @@ pub(super) fn choose_telling(
     Ok((specs[best].clone(), edges.into_iter().flatten().collect()))
 }
 
-/// Warns where the best of at least three values lies at the end of those tried and does better than the one beside it: the values
-/// with their mean scores, larger is better, all other parameters the same.
+/// Warns where the best of at least three values lies at the end of those tried and does better
+/// than the one beside it: the values with their mean scores, larger is better, all other
+/// parameters the same.
 pub fn at_edge(name: &str, best: f64, tried: &[(f64, f64)]) -> Option<String> {
     let mut tried = tried.to_vec();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -202,7 +228,9 @@ pub fn at_edge(name: &str, best: f64, tried: &[(f64, f64)]) -> Option<String> {
     };
     // Prices that follow from the data have many digits.
     let shown = format!("{best:.3e}").parse().unwrap_or(best);
-    Some(format!("{name} = {shown} is the {extreme} value that was tried, and did best: a {further} one may do better"))
+    Some(format!(
+        "{name} = {shown} is the {extreme} value that was tried, and did best: a {further} one may do better"
+    ))
 }
 
 /// The values of C to try for a request that leaves it to cross-validation.

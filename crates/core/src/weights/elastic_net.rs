@@ -1,12 +1,13 @@
 //! The elastic-net set of [Yang2011]:  Θ = { θ ≥ 0 : v Σ θ_m + (1 − v) Σ θ_m^p ≤ 1 }.
 //!
-//! v = 1 is the simplex (L1-MKL), v = 0 the ℓp ball (p = 2: L2-MKL); between them the set selects kernels and still gives equal kernels
-//! equal weight.
+//! v = 1 is the simplex (L1-MKL), v = 0 the ℓp ball (p = 2: L2-MKL); between them the set selects
+//! kernels and still gives equal kernels equal weight.
 
 use super::{Separable, WeightSet, root};
 use crate::{Error, Result};
 
-/// Newton's steps for one weight at most: they double the digits, and end when the weight no longer falls.
+/// Newton's steps for one weight at most: they double the digits, and end when the weight no longer
+/// falls.
 const NEWTON_STEPS: usize = 50;
 
 /// The set v Σ θ + (1 − v) Σ θ^p ≤ 1 of the positive orthant.
@@ -37,7 +38,8 @@ impl ElasticNet {
         ((slope - self.v).max(0.0) / (self.p * (1.0 - self.v))).powf(1.0 / (self.p - 1.0))
     }
 
-    /// [Yang2011] (18) with its multiplier solved: sort s; λ_k² = Σ_{i≤k} s_i² / (4(1−v) + k v²) for the largest k with s_k > v λ_k.
+    /// [Yang2011] (18) with its multiplier solved: sort s; λ_k² = Σ_{i≤k} s_i² / (4(1−v) + k v²)
+    /// for the largest k with s_k > v λ_k.
     fn multiplier_p2(self, s: &[f64]) -> f64 {
         let mut sorted: Vec<f64> = s.to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));
@@ -93,7 +95,10 @@ impl WeightSet for ElasticNet {
         let lambda = if self.p == 2.0 {
             self.multiplier_p2(&s)
         } else {
-            root::decreasing(|lambda| self.load(&at(lambda)) - 1.0, 1.0 / (self.v + self.p * (1.0 - self.v)))
+            root::decreasing(
+                |lambda| self.load(&at(lambda)) - 1.0,
+                1.0 / (self.v + self.p * (1.0 - self.v)),
+            )
         };
         let mut theta = at(lambda);
         let over = self.load(&theta);
@@ -115,7 +120,9 @@ impl WeightSet for ElasticNet {
         } else if self.v == 0.0 {
             q.iter().map(|x| x.powf(1.0 / (self.p + 1.0))).collect()
         } else {
-            let at = |scale: f64| q.iter().map(|x| self.response_coordinate(scale * x)).collect::<Vec<_>>();
+            let at = |scale: f64| {
+                q.iter().map(|x| self.response_coordinate(scale * x)).collect::<Vec<_>>()
+            };
             at(root::increasing(|scale| self.load(&at(scale)) - 1.0, 1.0))
         };
         self.tighten(&mut theta);
@@ -135,7 +142,10 @@ impl WeightSet for ElasticNet {
             } else if self.is_simplex() {
                 rest
             } else {
-                root::increasing(|t| t + lambda * self.p * (1.0 - self.v) * t.powf(self.p - 1.0) - rest, rest)
+                root::increasing(
+                    |t| t + lambda * self.p * (1.0 - self.v) * t.powf(self.p - 1.0) - rest,
+                    rest,
+                )
             }
         };
         let at = |lambda: f64| clipped.iter().map(|&z| coordinate(z, lambda)).collect::<Vec<_>>();
@@ -170,7 +180,11 @@ impl Separable for ElasticNet {
         } else if p == 2.0 {
             [v * t + u * t * t, v + 2.0 * u * t, 2.0 * u]
         } else {
-            [v * t + u * t.powf(p), v + u * p * t.powf(p - 1.0), u * p * (p - 1.0) * t.powf(p - 2.0)]
+            [
+                v * t + u * t.powf(p),
+                v + u * p * t.powf(p - 1.0),
+                u * p * (p - 1.0) * t.powf(p - 2.0),
+            ]
         }
     }
 }

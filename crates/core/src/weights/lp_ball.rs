@@ -1,7 +1,8 @@
 //! The ℓp ball of [Kloft2011]:  Θ = { θ ≥ 0 : ‖θ‖_p ≤ 1 },  1 ≤ p ≤ ∞.
 //!
-//! p = 1 is the simplex (sparse weights), p = ∞ the box [0, 1]^M (no selection at all). All answers are closed forms in powers of
-//! ratios to the largest entry, so that neither p close to 1, where 1/(p − 1) is huge, nor a large p overflows.
+//! p = 1 is the simplex (sparse weights), p = ∞ the box [0, 1]^M (no selection at all). All answers
+//! are closed forms in powers of ratios to the largest entry, so that neither p close to 1, where
+//! 1/(p − 1) is huge, nor a large p overflows.
 
 use std::ops::Range;
 
@@ -40,7 +41,8 @@ fn largest(values: &[f64]) -> f64 {
 }
 
 impl WeightSet for LpBall {
-    /// The dual of Kloft et al. 2011: θ_m ∝ s_m^{1/(p−1)}, so that ⟨s, θ⟩ = ‖s‖_{p*} with 1/p + 1/p* = 1.
+    /// The dual of Kloft et al. 2011: θ_m ∝ s_m^{1/(p−1)}, so that ⟨s, θ⟩ = ‖s‖_{p*} with 1/p +
+    /// 1/p* = 1.
     fn support_point(&self, s: &[f64]) -> Vec<f64> {
         if self.p > 1.0 {
             return self.powers(s, 1.0 / (self.p - 1.0));
@@ -134,7 +136,8 @@ mod tests {
         for scale in [1e-200, 1.0, 1e200] {
             let s: Vec<f64> = [3.0, 1.0, 2.999, 0.0, 3.0].iter().map(|x| x * scale).collect();
             let mut last = 0.0;
-            for p in [1.0, 1.0 + 1e-12, 1.0 + 1e-6, 1.001, 1.1, 2.0, 10.0, 1e3, 1e6, f64::INFINITY] {
+            for p in [1.0, 1.0 + 1e-12, 1.0 + 1e-6, 1.001, 1.1, 2.0, 10.0, 1e3, 1e6, f64::INFINITY]
+            {
                 let set = LpBall::new(p).unwrap();
                 let (support, response) = (set.support_point(&s), set.best_response(&s));
                 for theta in [&support, &response, &set.project(&s)] {
@@ -143,7 +146,10 @@ mod tests {
                 }
                 let value = dot(&s, &support);
                 // The balls grow with p, from max s to Σ s.
-                assert!(value >= last * (1.0 - 1e-12) && value >= 3.0 * scale * (1.0 - 1e-12), "p={p}: {value:e}");
+                assert!(
+                    value >= last * (1.0 - 1e-12) && value >= 3.0 * scale * (1.0 - 1e-12),
+                    "p={p}: {value:e}"
+                );
                 last = value;
             }
             assert!((last / scale - 9.999).abs() < 1e-12);

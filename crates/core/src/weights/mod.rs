@@ -1,4 +1,5 @@
-//! The sets Θ of kernel weights. A set answers three questions, and every method and every certificate is built from them.
+//! The sets Θ of kernel weights. A set answers three questions, and every method and every
+//! certificate is built from them.
 
 mod elastic_net;
 mod lp_ball;
@@ -16,8 +17,9 @@ pub use per_region::PerRegion;
 
 use crate::linalg::dot;
 
-/// Reports count the kernels that carry this share of the weight beside those whose weight is not zero: which of the very small weights are
-/// exactly zero can depend on rounding, and so on the processor; which kernels carry nearly all of the weight does not.
+/// Reports count the kernels that carry this share of the weight beside those whose weight is not
+/// zero: which of the very small weights are exactly zero can depend on rounding, and so on the
+/// processor; which kernels carry nearly all of the weight does not.
 pub const CARRYING_SHARE: f64 = 0.99;
 
 /// How many kernels, the heaviest first, carry [`CARRYING_SHARE`] of the weight.
@@ -33,8 +35,9 @@ pub fn carrying(weights: &[f64]) -> usize {
     count
 }
 
-/// A weight below this share of the largest is no selection: the smallest share that a paper counts ([Subrahmanya2010], section 4), and far below
-/// the share of 10⁻³ that a certificate of 10⁻⁵ can tell from zero. It defines what a fit reports, so it is no tuning.
+/// A weight below this share of the largest is no selection: the smallest share that a paper counts
+/// ([Subrahmanya2010], section 4), and far below the share of 10⁻³ that a certificate of 10⁻⁵ can
+/// tell from zero. It defines what a fit reports, so it is no tuning.
 pub(crate) const NEGLIGIBLE_WEIGHT_SHARE: f64 = 1e-6;
 
 /// The largest weight of a group that is too small to be a selection.
@@ -42,7 +45,8 @@ pub(crate) fn negligible_weight(group: &[f64]) -> f64 {
     NEGLIGIBLE_WEIGHT_SHARE * largest(group)
 }
 
-/// A compact convex set of non-negative weight vectors that contains a neighbourhood of 0 in the positive orthant.
+/// A compact convex set of non-negative weight vectors that contains a neighbourhood of 0 in the
+/// positive orthant.
 pub trait WeightSet: Sync {
     /// argmax over θ in Θ of ⟨s, θ⟩ for s ≥ 0; a positive feasible point where s = 0.
     fn support_point(&self, s: &[f64]) -> Vec<f64>;
@@ -80,7 +84,8 @@ pub trait WeightSet: Sync {
     }
 }
 
-/// A set given by Σ over each group of φ(θ_m) ≤ 1 with one smooth convex φ: what the level method's sub-problems need.
+/// A set given by Σ over each group of φ(θ_m) ≤ 1 with one smooth convex φ: what the level method's
+/// sub-problems need.
 pub trait Separable: WeightSet {
     /// φ(θ), φ'(θ), φ''(θ) for θ > 0.
     fn phi(&self, theta: f64) -> [f64; 3];

@@ -64,6 +64,8 @@ impl<S: Separable> Separable for PerRegion<S> {
     fn groups(&self, n_terms: usize) -> Vec<Range<usize>> {
         let size = n_terms / self.regions;
         let inside = self.set.groups(size);
-        (0..self.regions).flat_map(|j| inside.iter().map(move |g| j * size + g.start..j * size + g.end)).collect()
+        (0..self.regions)
+            .flat_map(|j| inside.iter().map(move |g| j * size + g.start..j * size + g.end))
+            .collect()
     }
 }

@@ -7,9 +7,11 @@ const SMALLEST: f64 = 1e-300;
 /// Halvings at most: it ends by itself where the bracket holds no more numbers.
 const HALVINGS: usize = 200;
 
-/// x > 0 with f(x) = 0 for a continuous increasing f that is negative near 0 and positive for large x. `guess` > 0 sets the scale.
+/// x > 0 with f(x) = 0 for a continuous increasing f that is negative near 0 and positive for large
+/// x. `guess` > 0 sets the scale.
 ///
-/// Brackets by doubling, then bisects to the last bit, so the answer does not depend on a tolerance.
+/// Brackets by doubling, then bisects to the last bit, so the answer does not depend on a
+/// tolerance.
 pub fn increasing(f: impl Fn(f64) -> f64, guess: f64) -> f64 {
     let (mut low, mut high) = (guess, guess);
     while f(high) < 0.0 && high < LARGEST {

@@ -17,8 +17,11 @@ use super::{clmkl, fit, glmkl, named, spec};
 #[test]
 fn several_classes_share_regions_and_files_keep_every_bit() {
     let mut rng = Rng::new(12);
-    let rows: Vec<f64> =
-        (0..90).flat_map(|i| [f64::from(i % 3) + 0.5 * rng.normal(), f64::from(i % 2) + 0.5 * rng.normal()]).collect();
+    let rows: Vec<f64> = (0..90)
+        .flat_map(|i| {
+            [f64::from(i % 3) + 0.5 * rng.normal(), f64::from(i % 2) + 0.5 * rng.normal()]
+        })
+        .collect();
     let x = Dataset::new(Matrix::new(90, 2, rows).unwrap(), vec![]).unwrap();
     let y = Target::classes(&(0..90).map(|i| ["a", "b", "c"][i % 3]).collect::<Vec<_>>());
     for method in ["clmkl", "hlmkl", "lmkl", "glmkl", "gsmkl"] {
@@ -65,19 +68,31 @@ fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
 #[test]
 fn tiny_and_one_class_groups_are_handled() {
     let (x, y) = synthetic::four_gaussians(30, 1);
-    for method in [glmkl(15, 4.0), glmkl(30, 2.0), clmkl(30, Some(Evenness::HARD), 1.0), clmkl(12, None, 2.0)] {
-        let spec =
-            TrainSpec { method: method.clone(), kernels: "rbf(1|3), linear on all".into(), ..TrainSpec::default() };
+    for method in
+        [glmkl(15, 4.0), glmkl(30, 2.0), clmkl(30, Some(Evenness::HARD), 1.0), clmkl(12, None, 2.0)]
+    {
+        let spec = TrainSpec {
+            method: method.clone(),
+            kernels: "rbf(1|3), linear on all".into(),
+            ..TrainSpec::default()
+        };
         let model = fit(&x, &y, &spec);
         assert!(model.decision(&x).unwrap().data().iter().all(|f| f.is_finite()), "{method:?}");
     }
     // A region of one class only.
     let Target::Classes { labels, .. } = &y else { unreachable!() };
     for method in ["hlmkl", "glmkl", "gsmkl"] {
-        let spec =
-            TrainSpec { method: named(method), kernels: "rbf(1|3), linear on all".into(), ..TrainSpec::default() };
+        let spec = TrainSpec {
+            method: named(method),
+            kernels: "rbf(1|3), linear on all".into(),
+            ..TrainSpec::default()
+        };
         let prepared = Prepared::from_table(&x, &y, None, &spec).unwrap();
-        let model = prepared.with_regions(Regions::Labels(labels.clone())).unwrap().fit(&spec, &mut Silent).unwrap();
+        let model = prepared
+            .with_regions(Regions::Labels(labels.clone()))
+            .unwrap()
+            .fit(&spec, &mut Silent)
+            .unwrap();
         assert!(model.decision(&x).unwrap().data().iter().all(|f| f.is_finite()), "{method}");
     }
 }
@@ -88,8 +103,11 @@ fn rows_of_weight_zero_are_as_good_as_absent() {
     let keep: Vec<usize> = (0..60).filter(|i| i % 5 != 0).collect();
     let weight: Vec<f64> = (0..60).map(|i| f64::from(u8::from(i % 5 != 0))).collect();
     for method in ["clmkl", "lmkl", "glmkl"] {
-        let spec =
-            TrainSpec { method: named(method), kernels: "rbf(0.3|1|3), linear on all".into(), ..TrainSpec::default() };
+        let spec = TrainSpec {
+            method: named(method),
+            kernels: "rbf(0.3|1|3), linear on all".into(),
+            ..TrainSpec::default()
+        };
         let with = mercer::train(&x, &y, Some(&weight), &spec, &mut Silent).unwrap();
         let without = fit(&x.select(&keep), &y.select(&keep), &spec);
         assert_eq!(with.decision(&x).unwrap(), without.decision(&x).unwrap(), "{method}");
@@ -112,7 +130,12 @@ fn what_cannot_be_is_refused_in_words() {
     refused(spec(glmkl(0, 2.0)), "n_groups");
     refused(TrainSpec { group_by: GroupBy::Scope, ..spec(named("lmkl")) }, "group_by");
     let gate = |text: &str| {
-        MethodSpec::Lmkl(Lmkl { gate: GateName::Softmax, gate_kernel: Some(text.into()), n_init: 1, seed: 0 })
+        MethodSpec::Lmkl(Lmkl {
+            gate: GateName::Softmax,
+            gate_kernel: Some(text.into()),
+            n_init: 1,
+            seed: 0,
+        })
     };
     refused(spec(gate("99")), "gate_kernel");
     refused(spec(gate("rfb(1)")), "rfb");
@@ -123,10 +146,17 @@ fn what_cannot_be_is_refused_in_words() {
     refused(spec(column), "nowhere");
     let given = |regions| {
         let prepared = Prepared::from_table(&x, &y, None, &spec(named("clmkl"))).unwrap();
-        prepared.with_regions(regions).and_then(|p| p.fit(&spec(named("clmkl")), &mut Silent)).unwrap_err().to_string()
+        prepared
+            .with_regions(regions)
+            .and_then(|p| p.fit(&spec(named("clmkl")), &mut Silent))
+            .unwrap_err()
+            .to_string()
     };
     assert!(given(Regions::Labels(vec![0; 5])).contains("20"));
-    assert!(given(Regions::Labels((0..20).map(|i| 2 * (i % 2)).collect())).contains("region 2 has no row"));
+    assert!(
+        given(Regions::Labels((0..20).map(|i| 2 * (i % 2)).collect()))
+            .contains("region 2 has no row")
+    );
     let uneven = Matrix::new(20, 2, vec![0.4; 40]).unwrap();
     assert!(given(Regions::Memberships(uneven)).contains("add up to 1"));
     let plain = fit(&x, &y, &spec(named("uniform")));

@@ -23,15 +23,22 @@ fn every_convex_fit_is_certified() {
                 if l == 1 && level == Some(Evenness::Average(0.9)) {
                     continue;
                 }
-                let losses = [LossName::Hinge, LossName::SquaredHinge, LossName::Logistic, LossName::Squared];
+                let losses = [
+                    LossName::Hinge,
+                    LossName::SquaredHinge,
+                    LossName::Logistic,
+                    LossName::Squared,
+                ];
                 let loss = losses[(l + p as usize) % 4];
-                let c = fit(&x, &y, &TrainSpec { loss: Some(loss), ..spec(clmkl(l, level, p)) }).certificate();
+                let c = fit(&x, &y, &TrainSpec { loss: Some(loss), ..spec(clmkl(l, level, p)) })
+                    .certificate();
                 assert!(
                     c.status == Status::Optimal && c.gap <= 1e-3 && c.dual <= c.primal,
                     "p {p} l {l} {loss:?}: {c:?}"
                 );
                 let loss = [LossName::EpsilonInsensitive, LossName::Squared][l % 2];
-                let c = fit(&u, &v, &TrainSpec { loss: Some(loss), ..spec(clmkl(l, level, p)) }).certificate();
+                let c = fit(&u, &v, &TrainSpec { loss: Some(loss), ..spec(clmkl(l, level, p)) })
+                    .certificate();
                 assert!(
                     c.status == Status::Optimal && c.gap <= 1e-3 && c.dual <= c.primal,
                     "p {p} l {l} {loss:?}: {c:?}"
@@ -41,7 +48,8 @@ fn every_convex_fit_is_certified() {
     }
     for net in [0.0, 0.3, 0.8, 1.0] {
         let method = with_v(clmkl(4, None, 2.0), net);
-        let c = fit(&x, &y, &TrainSpec { group_by: GroupBy::Scope, ..spec(method.clone()) }).certificate();
+        let c = fit(&x, &y, &TrainSpec { group_by: GroupBy::Scope, ..spec(method.clone()) })
+            .certificate();
         assert!(c.status == Status::Optimal && c.gap <= 1e-3, "v {net} grouped: {c:?}");
         let c = fit(&x, &y, &spec(method)).certificate();
         assert!(c.status == Status::Optimal && c.gap <= 1e-3, "v {net}: {c:?}");
@@ -95,14 +103,23 @@ fn gradients_are_finite_differences() {
 fn learned_gates_come_to_rest_and_the_objective_never_rises() {
     let (x, y) = synthetic::four_gaussians(80, 5);
     let (u, v) = synthetic::sinc(60, 0.1, 5).unwrap();
-    let sigmoid = MethodSpec::Lmkl(Lmkl { gate: GateName::Sigmoid, gate_kernel: None, n_init: 1, seed: 0 });
+    let sigmoid =
+        MethodSpec::Lmkl(Lmkl { gate: GateName::Sigmoid, gate_kernel: None, n_init: 1, seed: 0 });
     let linear = MethodSpec::Lmkl(Lmkl {
         gate: GateName::Softmax,
         gate_kernel: Some("linear on all".into()),
         n_init: 1,
         seed: 0,
     });
-    for method in [named("lmkl"), sigmoid, linear, glmkl(3, 1.0), glmkl(3, 2.0), glmkl(2, 4.0), named("gsmkl")] {
+    for method in [
+        named("lmkl"),
+        sigmoid,
+        linear,
+        glmkl(3, 1.0),
+        glmkl(3, 2.0),
+        glmkl(2, 4.0),
+        named("gsmkl"),
+    ] {
         for loss in [
             LossName::Hinge,
             LossName::Logistic,
@@ -111,7 +128,11 @@ fn learned_gates_come_to_rest_and_the_objective_never_rises() {
             LossName::Squared,
         ] {
             let (data, target) =
-                if loss == LossName::EpsilonInsensitive || loss == LossName::Squared { (&u, &v) } else { (&x, &y) };
+                if loss == LossName::EpsilonInsensitive || loss == LossName::Squared {
+                    (&u, &v)
+                } else {
+                    (&x, &y)
+                };
             let spec = TrainSpec {
                 method: method.clone(),
                 kernels: "rbf(0.3|1|3), linear on all".into(),
@@ -122,9 +143,18 @@ fn learned_gates_come_to_rest_and_the_objective_never_rises() {
             let mut heights = Heights::default();
             let model = mercer::train(data, target, None, &spec, &mut heights).unwrap();
             let c = model.certificate();
-            assert_eq!(c.status, Status::Stationary, "{method:?} {loss:?} {c:?} {:?}", model.machines[0].trace.last());
+            assert_eq!(
+                c.status,
+                Status::Stationary,
+                "{method:?} {loss:?} {c:?} {:?}",
+                model.machines[0].trace.last()
+            );
             assert!(c.gap.is_nan() && c.dual.is_nan());
-            assert!(heights.0.windows(2).all(|w| w[1] <= w[0]), "{method:?} {loss:?}: {:?}", heights.0);
+            assert!(
+                heights.0.windows(2).all(|w| w[1] <= w[0]),
+                "{method:?} {loss:?}: {:?}",
+                heights.0
+            );
             assert!(heights.0.len() == 1 || heights.0.last() < heights.0.first());
         }
     }
@@ -134,11 +164,16 @@ fn learned_gates_come_to_rest_and_the_objective_never_rises() {
 fn more_starts_are_never_worse() {
     let (x, y) = synthetic::four_gaussians(60, 6);
     let at = |n_init| {
-        let method = MethodSpec::Glmkl(Glmkl { n_groups: 4, p: 2.0, groups: None, n_init, seed: 3 });
+        let method =
+            MethodSpec::Glmkl(Glmkl { n_groups: 4, p: 2.0, groups: None, n_init, seed: 3 });
         primal(&fit(
             &x,
             &y,
-            &TrainSpec { method, kernels: "rbf(0.3|1|3), linear on all, each".into(), ..TrainSpec::default() },
+            &TrainSpec {
+                method,
+                kernels: "rbf(0.3|1|3), linear on all, each".into(),
+                ..TrainSpec::default()
+            },
         ))
     };
     assert!(at(4) <= at(1));

@@ -1,4 +1,5 @@
-//! The localized family: an independent solver's optima, two roads to one answer, gradients, certificates.
+//! The localized family: an independent solver's optima, two roads to one answer, gradients,
+//! certificates.
 
 mod contract;
 mod descent;
@@ -24,7 +25,8 @@ fn named(name: &str) -> MethodSpec {
 
 /// `clmkl` with some of its parameters changed.
 fn clmkl(clusters: usize, level: Option<Evenness>, exponent: f64) -> MethodSpec {
-    let MethodSpec::Clmkl(Clmkl { v, cluster_kernel, n_init, regions, seed, .. }) = named("clmkl") else {
+    let MethodSpec::Clmkl(Clmkl { v, cluster_kernel, n_init, regions, seed, .. }) = named("clmkl")
+    else {
         unreachable!()
     };
     MethodSpec::Clmkl(Clmkl {
@@ -40,10 +42,29 @@ fn clmkl(clusters: usize, level: Option<Evenness>, exponent: f64) -> MethodSpec 
 }
 
 fn with_v(method: MethodSpec, net: f64) -> MethodSpec {
-    let MethodSpec::Clmkl(Clmkl { n_clusters, evenness, p, cluster_kernel, n_init, regions, seed, .. }) = method else {
+    let MethodSpec::Clmkl(Clmkl {
+        n_clusters,
+        evenness,
+        p,
+        cluster_kernel,
+        n_init,
+        regions,
+        seed,
+        ..
+    }) = method
+    else {
         unreachable!()
     };
-    MethodSpec::Clmkl(Clmkl { n_clusters, evenness, p, v: Some(net), cluster_kernel, n_init, regions, seed })
+    MethodSpec::Clmkl(Clmkl {
+        n_clusters,
+        evenness,
+        p,
+        v: Some(net),
+        cluster_kernel,
+        n_init,
+        regions,
+        seed,
+    })
 }
 
 fn glmkl(groups: usize, norm: f64) -> MethodSpec {
@@ -92,8 +113,20 @@ impl Observer for Bracket {
     fn on_iteration(&mut self, r: &IterRecord) -> ControlFlow<()> {
         // The oracle knows its optimum to 1e-7.
         let slack = 2e-7 * self.optimum.abs();
-        assert!(r.dual <= self.optimum + slack, "{}: lower bound {} above {}", self.name, r.dual, self.optimum);
-        assert!(r.objective >= self.optimum - slack, "{}: {} below {}", self.name, r.objective, self.optimum);
+        assert!(
+            r.dual <= self.optimum + slack,
+            "{}: lower bound {} above {}",
+            self.name,
+            r.dual,
+            self.optimum
+        );
+        assert!(
+            r.objective >= self.optimum - slack,
+            "{}: {} below {}",
+            self.name,
+            r.objective,
+            self.optimum
+        );
         assert!(r.objective <= self.last, "{}: the objective rose", self.name);
         self.last = r.objective;
         ControlFlow::Continue(())

@@ -29,7 +29,8 @@ fn case_exponent(case: &Case) -> f64 {
 fn convex_localized_optima_and_predictions_are_the_oracles() {
     for case in cases("clmkl") {
         let (kernels, new) = (case.matrices("input/K"), case.matrices("input/Kt"));
-        let (c, c_new) = (transposed(&case.matrix("input/c")), transposed(&case.matrix("input/c_test")));
+        let (c, c_new) =
+            (transposed(&case.matrix("input/c")), transposed(&case.matrix("input/c_test")));
         let optimum = case.number("expect/objective");
         let (n, m) = (kernels[0].rows(), kernels.len());
         let (train, block) = (stack(&kernels), stack(&new));
@@ -58,7 +59,10 @@ fn convex_localized_optima_and_predictions_are_the_oracles() {
                     let f = model.decision_at(NewRows::Kernels(view), Some(&c_new)).unwrap();
                     let worst = farthest(f.data(), &case.vector("expect/f_test"));
                     assert!(worst < 1e-3, "{name}: predictions off by {worst:e}");
-                    assert!(model.decision_precomputed(view).is_err(), "memberships of new rows are needed");
+                    assert!(
+                        model.decision_precomputed(view).is_err(),
+                        "memberships of new rows are needed"
+                    );
                 }
             }
         }
@@ -71,7 +75,8 @@ fn memberships_of_training_and_new_rows_are_the_oracles() {
         let (kernels, new) = (case.matrices("input/K"), case.matrices("input/Kt"));
         let labels: Vec<usize> = case.vector("input/labels").iter().map(|l| *l as usize).collect();
         let hard = case.name.contains("hard");
-        let level = if hard { Evenness::HARD } else { Evenness::Average(case.number("input/evenness")) };
+        let level =
+            if hard { Evenness::HARD } else { Evenness::Average(case.number("input/evenness")) };
         let loss = case.loss();
         let spec = TrainSpec {
             method: clmkl(3, Some(level), case_exponent(&case)),
@@ -84,8 +89,13 @@ fn memberships_of_training_and_new_rows_are_the_oracles() {
         let (train, block) = (stack(&kernels), stack(&new));
         let view = Stack { rows: n, cols: n, terms: m, data: &train };
         let prepared = Prepared::from_stack(view, &case.target(), None, &spec).unwrap();
-        let model = prepared.with_regions(Regions::Labels(labels)).unwrap().fit(&spec, &mut Silent).unwrap();
-        for (rows, data, want) in [(n, &train, "input/c"), (new[0].rows(), &block, "input/c_test")] {
+        let model = prepared
+            .with_regions(Regions::Labels(labels))
+            .unwrap()
+            .fit(&spec, &mut Silent)
+            .unwrap();
+        for (rows, data, want) in [(n, &train, "input/c"), (new[0].rows(), &block, "input/c_test")]
+        {
             let view = Stack { rows, cols: n, terms: m, data };
             let got = model.memberships(NewRows::Kernels(view), None).unwrap();
             let worst = farthest(got[0].data(), transposed(&case.matrix(want)).data());
@@ -105,7 +115,11 @@ impl Small {
     pub fn new(case: &Case) -> Self {
         let kernels = case.matrices("input/K");
         let (n, m, y) = (kernels[0].rows(), kernels.len(), case.vector("input/y"));
-        let spec = TrainSpec { normalize: Normalize::None, storage: Storage::Dense, ..TrainSpec::default() };
+        let spec = TrainSpec {
+            normalize: Normalize::None,
+            storage: Storage::Dense,
+            ..TrainSpec::default()
+        };
         let data = stack(&kernels);
         let target = Target::classes(&y.iter().map(ToString::to_string).collect::<Vec<_>>());
         let view = Stack { rows: n, cols: n, terms: m, data: &data };
@@ -141,10 +155,11 @@ fn gates_of_lmkl_and_their_gradients_are_the_oracles() {
     for case in cases("lmkl") {
         let small = Small::new(&case);
         let gate_index = case.number("input/gate") as usize;
-        let k0 = small
-            .prepared
-            .grams()
-            .combine(&(0..small.prepared.grams().n_terms()).map(|m| f64::from(m == gate_index)).collect::<Vec<_>>());
+        let k0 = small.prepared.grams().combine(
+            &(0..small.prepared.grams().n_terms())
+                .map(|m| f64::from(m == gate_index))
+                .collect::<Vec<_>>(),
+        );
         let kernels = small.prepared.grams().n_terms();
         let gate = KernelGate { kernel: &k0, kernels, form: GateName::Softmax };
         let z: Vec<f64> = [case.vector("input/R"), case.vector("input/v0")].concat();
@@ -153,7 +168,11 @@ fn gates_of_lmkl_and_their_gradients_are_the_oracles() {
         assert!(close(at.value, case.number("expect/objective"), 1e-6), "{}", at.value);
         let want: Vec<f64> = [case.vector("expect/dJ_dR"), case.vector("expect/dJ_dv0")].concat();
         let scale = want.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        assert!(farthest(&at.gradient, &want) < 1e-4 * scale, "{:e}", farthest(&at.gradient, &want));
+        assert!(
+            farthest(&at.gradient, &want) < 1e-4 * scale,
+            "{:e}",
+            farthest(&at.gradient, &want)
+        );
     }
 }
 
@@ -169,25 +188,36 @@ fn groups_gates_and_gradients_of_glmkl_are_the_oracles() {
         let mut v = Matrix::zeros(groups, grams.n_terms());
         for g in 0..groups {
             let rows: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == g).collect();
-            (0..grams.n_terms()).for_each(|m| v[(g, m)] = block_alignment(grams, m, &rows, &small.y));
+            (0..grams.n_terms())
+                .for_each(|m| v[(g, m)] = block_alignment(grams, m, &rows, &small.y));
         }
         assert!(farthest(v.data(), &case.vector("expect/alignment")) < 1e-9, "{}", case.name);
         let (a, b) = (case.vector("input/a"), case.vector("input/b"));
         let z: Vec<f64> = (0..a.len()).map(|k| a[k] * v.data()[k] + b[k]).collect();
         let gate = GroupGate { labels: &labels, p, alignments: &v };
-        assert!(farthest(gate.betas(&z).data(), &case.vector("expect/beta")) < 1e-9, "{}", case.name);
+        assert!(
+            farthest(gate.betas(&z).data(), &case.vector("expect/beta")) < 1e-9,
+            "{}",
+            case.name
+        );
         let at = small.problem(|problem| gate_value(problem, &gate, &z, 1e-12).unwrap());
         assert!(close(at.value, case.number("expect/svm_objective"), 1e-6), "{}", case.name);
         let want = case.vector("expect/d_objective_d_b");
         let scale = want.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        assert!(farthest(&at.gradient, &want) < 1e-4 * scale, "{}: {:?} {want:?}", case.name, at.gradient);
+        assert!(
+            farthest(&at.gradient, &want) < 1e-4 * scale,
+            "{}: {:?} {want:?}",
+            case.name,
+            at.gradient
+        );
         // New rows: the nearest centre of the same weighted kernel.
         let clusters = Clusters::new(&grams.combine(&weights), labels.clone()).unwrap();
         let new = case.matrices("input/Kt");
         let nearest = |i: usize| {
             let distance = |g: usize| {
                 let coef = clusters.distance_coefficients(g);
-                let k0 = |l: usize| (0..new.len()).map(|m| weights[m] * new[m][(i, l)]).sum::<f64>();
+                let k0 =
+                    |l: usize| (0..new.len()).map(|m| weights[m] * new[m][(i, l)]).sum::<f64>();
                 clusters.centre_norms[g] + (0..coef.len()).map(|l| coef[l] * k0(l)).sum::<f64>()
             };
             (0..groups).fold(0, |b, g| if distance(g) < distance(b) { g } else { b })

@@ -26,8 +26,9 @@ fn scaled_terms_are_what_they_say_in_every_storage() {
         for room in [1u64 << 30, 0] {
             let local = LocalizedGramSet::cross(base, &c, Budget { bytes: room });
             assert_eq!(local.n_terms(), 3 * kernels);
-            let theta: Vec<f64> =
-                (0..local.n_terms()).map(|t| f64::from(u8::from(t % 3 != 1)) * (1.0 + t as f64)).collect();
+            let theta: Vec<f64> = (0..local.n_terms())
+                .map(|t| f64::from(u8::from(t % 3 != 1)) * (1.0 + t as f64))
+                .collect();
             let (combined, forms) = (local.combine(&theta), local.quad_forms(&v));
             let mut sum = Matrix::zeros(n, n);
             for t in 0..local.n_terms() {
@@ -47,15 +48,25 @@ fn scaled_terms_are_what_they_say_in_every_storage() {
                 }
                 assert!((forms[t] - form).abs() < 1e-9, "{storage:?} term {t}");
                 if let Some(f) = local.factor(t) {
-                    let whole = base.factor(m).unwrap().row(3).iter().map(|x| c[(3, j)] * x).collect::<Vec<_>>();
+                    let whole = base
+                        .factor(m)
+                        .unwrap()
+                        .row(3)
+                        .iter()
+                        .map(|x| c[(3, j)] * x)
+                        .collect::<Vec<_>>();
                     assert!(farthest(&f.row(3), &whole) < 1e-14);
                     assert!(room > 0 && f.residual <= base.residual(m));
                 }
             }
             let scale = sum.data().iter().fold(0.0f64, |m, x| m.max(x.abs()));
-            assert!((0..n).all(|i| farthest(combined.row(i), sum.row(i)) < 1e-12 * scale), "{storage:?}");
+            assert!(
+                (0..n).all(|i| farthest(combined.row(i), sum.row(i)) < 1e-12 * scale),
+                "{storage:?}"
+            );
         }
-        let gates = Matrix::new(n, kernels, (0..n * kernels).map(|_| rng.uniform()).collect()).unwrap();
+        let gates =
+            Matrix::new(n, kernels, (0..n * kernels).map(|_| rng.uniform()).collect()).unwrap();
         let paired = LocalizedGramSet::paired(base, &gates, Budget { bytes: 1 << 30 });
         let (mut row, mut own) = (vec![0.0; n], vec![0.0; n]);
         paired.row(5, 7, &mut own);
@@ -68,13 +79,19 @@ fn scaled_terms_are_what_they_say_in_every_storage() {
 fn the_product_of_sets_answers_region_by_region() {
     let (mut rng, regions, size) = (Rng::new(3), 3, 4);
     for p in [1.0, 1.5, 2.0, f64::INFINITY] {
-        let (one, set) = (LpBall::new(p).unwrap(), PerRegion::new(LpBall::new(p).unwrap(), regions));
-        let s: Vec<f64> = (0..12).map(|k| if k / size == 1 { 0.0 } else { rng.uniform() }).collect();
+        let (one, set) =
+            (LpBall::new(p).unwrap(), PerRegion::new(LpBall::new(p).unwrap(), regions));
+        let s: Vec<f64> =
+            (0..12).map(|k| if k / size == 1 { 0.0 } else { rng.uniform() }).collect();
         let parts: f64 = s.chunks(size).map(|s| one.support(s)).sum();
         assert!(close(set.support(&s), parts, 1e-14));
         let response = set.best_response(&s);
-        assert!(set.load(&response) <= 1.0 + 1e-12 && response[size..2 * size].iter().all(|t| *t > 0.0));
-        let price = |theta: &[f64]| -> f64 { s.iter().zip(theta).filter(|(s, _)| **s > 0.0).map(|(s, t)| s / t).sum() };
+        assert!(
+            set.load(&response) <= 1.0 + 1e-12 && response[size..2 * size].iter().all(|t| *t > 0.0)
+        );
+        let price = |theta: &[f64]| -> f64 {
+            s.iter().zip(theta).filter(|(s, _)| **s > 0.0).map(|(s, t)| s / t).sum()
+        };
         for _ in 0..50 {
             let mut other: Vec<f64> = (0..12).map(|_| rng.uniform() + 1e-3).collect();
             set.tighten(&mut other);

@@ -17,11 +17,17 @@ use crate::{folder, here, message, numbers, texts};
 fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
     let read = |text: &str| libsvm::parse(text.as_bytes(), None, here());
     let table = read("# first\n+1 1:0.5 3:-2e1 # last\n\n-1 qid:4 2:1 4:0\r\n").unwrap();
-    assert_eq!((table.n_rows(), table.default_target(), numbers(&table, "label")), (2, Some("label"), vec![1.0, -1.0]));
+    assert_eq!(
+        (table.n_rows(), table.default_target(), numbers(&table, "label")),
+        (2, Some("label"), vec![1.0, -1.0])
+    );
     let data = table.dataset(&["label"], None).unwrap();
     assert_eq!(data.columns(), ["x1", "x2", "x3", "x4"]);
     let sparse = data.rows().sparse().unwrap();
-    assert_eq!((sparse.entries(), sparse.to_dense().data()), (3, &[0.5, 0.0, -20.0, 0.0, 0.0, 1.0, 0.0, 0.0][..]));
+    assert_eq!(
+        (sparse.entries(), sparse.to_dense().data()),
+        (3, &[0.5, 0.0, -20.0, 0.0, 0.0, 1.0, 0.0, 0.0][..])
+    );
     assert_eq!(texts(&read("a 1:1\n2 1:2\n").unwrap(), "label"), ["a", "2"]);
     assert!(read("1:1\n2:2\n").unwrap().default_target().is_none());
     for (text, part) in [
@@ -40,8 +46,11 @@ fn libsvm_keeps_entries_and_names_line_and_column_of_a_mistake() {
         let e = message(read(text));
         assert!(e.contains(part), "{text:?}: {e}");
     }
-    // Some rows: nothing beyond the last is read, columns of the others count, places are remembered.
-    let some = |text: &str, first, last, step| libsvm::parse(text.as_bytes(), Some(Span { first, last, step }), here());
+    // Some rows: nothing beyond the last is read, columns of the others count, places are
+    // remembered.
+    let some = |text: &str, first, last, step| {
+        libsvm::parse(text.as_bytes(), Some(Span { first, last, step }), here())
+    };
     assert_eq!(some("1 1:1\n1 1:2\nbroken here\n", 1, 2, 1).unwrap().n_rows(), 2);
     let third = some("1 1:1\n2 1:2\n\n3 4:2\n4 7:1\n5 2:1\n", 1, 9, 2).unwrap();
     assert_eq!(numbers(&third, "label"), [1.0, 3.0, 5.0]);
@@ -59,7 +68,10 @@ fn sparse_rows_stay_within_a_budget() {
     let need = 1000 * (2 * 12 + 8) + 8;
     assert_eq!(data::read_within(&path, None, Some(need)).unwrap().n_rows(), 1000);
     let e = message(data::read_within(&path, None, Some(need - 1)));
-    assert!(e.contains("the part up to row 1000 needs 31.3 KiB") && e.contains("`--rows 1-100000`"), "{e}");
+    assert!(
+        e.contains("the part up to row 1000 needs 31.3 KiB") && e.contains("`--rows 1-100000`"),
+        "{e}"
+    );
     let some = Span { first: 1, last: 1000, step: 10 };
     assert_eq!(data::read_within(&path, Some(some), Some(need / 5)).unwrap().n_rows(), 100);
 }
@@ -72,7 +84,10 @@ fn fasta_reads_labels_of_headers() {
         (texts(&t, "id"), texts(&t, "sequence")),
         (vec!["a".into(), "b".into()], vec!["ACGTT".into(), "acgt".into()])
     );
-    assert_eq!((texts(&t, "label"), numbers(&t, "x")), (vec!["EI".into(), "IE".into()], vec![1.0, 2.0]));
+    assert_eq!(
+        (texts(&t, "label"), numbers(&t, "x")),
+        (vec!["EI".into(), "IE".into()], vec![1.0, 2.0])
+    );
     assert_eq!(numbers(&read(">a 1\nA\n>b 0\nC\n").unwrap(), "label"), [1.0, 0.0]);
     assert_eq!(read(">a\nA\n>b some words\nC\n").unwrap().names(), ["id", "sequence"]);
     for (text, part) in [
@@ -100,7 +115,10 @@ fn arff_has_kinds_missing_values_and_sparse_rows() {
     assert_eq!(texts(&t, "note"), ["x, y", "?", "0", "0"]);
     for (text, part) in [
         ("@attribute a numeric\n@data\n1,2\n", "line 3, column 3: has 2 values where 1 attributes"),
-        ("@attribute a numeric\n@data\nx\n", "line 3, column 1: attribute `a` is numeric, found `x`"),
+        (
+            "@attribute a numeric\n@data\nx\n",
+            "line 3, column 1: attribute `a` is numeric, found `x`",
+        ),
         (
             "@attribute a numeric\n@attribute b real\n@data\n1, 2\n3, y\n",
             "line 5, column 4: attribute `b` is numeric, found `y`",
@@ -109,13 +127,25 @@ fn arff_has_kinds_missing_values_and_sparse_rows() {
             "@attribute a numeric\n@attribute b {u,v}\n@data\n1,w\n",
             "line 4, column 3: `w` is no value of attribute `b`",
         ),
-        ("@attribute a numeric\n@attribute b real\n@data\n{0 1, 1 z}\n", "line 4, column 9: attribute `b` is numeric"),
-        ("@attribute a numeric\n@attribute b real\n@data\n1\n", "line 4, column 2: has 1 values where 2"),
-        ("@attribute a numeric\n@attribute a real\n", "line 2, column 12: two attributes are called `a`"),
+        (
+            "@attribute a numeric\n@attribute b real\n@data\n{0 1, 1 z}\n",
+            "line 4, column 9: attribute `b` is numeric",
+        ),
+        (
+            "@attribute a numeric\n@attribute b real\n@data\n1\n",
+            "line 4, column 2: has 1 values where 2",
+        ),
+        (
+            "@attribute a numeric\n@attribute a real\n",
+            "line 2, column 12: two attributes are called `a`",
+        ),
         ("@attribute a {u,v}\n@data\nw\n", "`w` is no value of attribute `a`"),
         ("@attribute a blob\n", "line 1, column 14: expected numeric"),
         ("@attribute a {u\n", "line 1, column 16: expected `,` or `}`"),
-        ("@attribute a numeric\n@data\n{7 1}\n", "line 3, column 2: expected an attribute number from 0 to 0"),
+        (
+            "@attribute a numeric\n@data\n{7 1}\n",
+            "line 3, column 2: expected an attribute number from 0 to 0",
+        ),
         ("@attribute 'a numeric\n", "line 1, column 12: opens a quote"),
         ("hello\n", "line 1, column 1: expected @relation"),
         ("@relation r\n", "no line @data"),
@@ -140,7 +170,11 @@ fn json_lines_are_rows_and_their_keys_are_columns() {
         (["Rio", "", ""].map(String::from).to_vec(), ["", "3", "x"].map(String::from).to_vec())
     );
     for (text, line, part) in [
-        ("{\"a\": 1}\n{\"a\": [1]}\n", 2, "invalid type: sequence, expected a number, a text, true, false or null"),
+        (
+            "{\"a\": 1}\n{\"a\": [1]}\n",
+            2,
+            "invalid type: sequence, expected a number, a text, true, false or null",
+        ),
         ("{\"a\": 1}\n\n[1]\n", 3, "invalid type: sequence, expected an object, as in {\"age\""),
         ("{\"a\": 1, \"a\": 2}\n", 1, "the key `a` stands twice"),
         ("{\"a\": 1\n", 1, "EOF while parsing an object"),
@@ -149,7 +183,9 @@ fn json_lines_are_rows_and_their_keys_are_columns() {
     ] {
         let e = message(jsonl::parse(text.as_bytes(), here()));
         assert!(
-            e.contains(&format!("line {line}, column ")) && e.contains(part) && !e.contains("at line"),
+            e.contains(&format!("line {line}, column "))
+                && e.contains(part)
+                && !e.contains("at line"),
             "{text:?}: {e}"
         );
     }
@@ -173,9 +209,13 @@ fn only(bytes: &[u8], extension: &str) -> Result<Array> {
 
 #[test]
 fn arrays_of_every_kind_come_back() {
-    let floats: Vec<u8> = [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let floats: Vec<u8> =
+        [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|v| v.to_le_bytes()).collect();
     let a = only(&npy("<f8", false, "(2, 3)", &floats), "npy").unwrap();
-    assert_eq!((a.shape, a.values), (vec![2, 3], Values::Numbers(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    assert_eq!(
+        (a.shape, a.values),
+        (vec![2, 3], Values::Numbers(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    );
     let a = only(&npy("<f8", true, "(2, 3)", &floats), "npy").unwrap();
     assert_eq!(a.values, Values::Numbers(vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0]));
     let a = only(&npy(">i2", false, "(2,)", &[0, 7, 0xff, 0xff]), "npy").unwrap();
@@ -206,7 +246,10 @@ fn arrays_of_every_kind_come_back() {
     }
 
     let stack = Array { shape: vec![2, 2, 1], values: Values::Numbers(vec![1.0, 0.5, 0.5, 1.0]) };
-    let names = Array { shape: vec![2], values: Values::Texts(vec!["rbf(1) on \"é\"".into(), "b".into()]) };
+    let names = Array {
+        shape: vec![2],
+        values: Values::Texts(vec!["rbf(1) on \"é\"".into(), "b".into()]),
+    };
     let write = || {
         let mut out = Cursor::new(Vec::new());
         array::write_npz(&mut out, [("grams", &stack), ("names", &names)]).unwrap();
@@ -248,7 +291,8 @@ fn mat(variables: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn mat_files_of_version_5() {
-    let doubles: Vec<u8> = [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let doubles: Vec<u8> =
+        [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|v| v.to_le_bytes()).collect();
     let bytes = mat(&[
         mat_variable("x", 6, [2, 3], 9, &doubles),
         mat_variable("cell", 1, [1, 1], 9, &doubles[..8]),
@@ -261,14 +305,17 @@ fn mat_files_of_version_5() {
     assert_eq!(all[1].1.values, Values::Numbers(vec![7.0, 9.0]));
     assert_eq!(all[2].1.values, Values::Texts(vec!["ab".into(), "c".into()]));
     assert!(message(array::parse(&bytes[..300], "mat", here())).contains("ends inside a variable"));
-    assert!(message(array::parse(b"MATLAB 7.3 MAT-file", "mat", here())).contains("shorter than its header"));
+    assert!(
+        message(array::parse(b"MATLAB 7.3 MAT-file", "mat", here()))
+            .contains("shorter than its header")
+    );
     let mut newer = b"MATLAB 7.3 MAT-file".to_vec();
     newer.resize(600, 0);
     assert!(message(array::parse(&newer, "mat", here())).contains("save it with -v7"));
 }
 
-/// Random bytes, and good files with a few bytes changed, cut or repeated: an answer or an error, never a panic, and no time or memory beyond
-/// what the bytes are worth.
+/// Random bytes, and good files with a few bytes changed, cut or repeated: an answer or an error,
+/// never a panic, and no time or memory beyond what the bytes are worth.
 #[test]
 fn no_bytes_make_a_reader_panic() {
     let doubles: Vec<u8> = (0..6).flat_map(|v| f64::from(v).to_le_bytes()).collect();
@@ -329,27 +376,37 @@ fn files_are_known_by_their_extension_or_their_first_bytes() {
     assert_eq!(write("a.csv", b"a,b\n1,2\n").unwrap().names(), ["a", "b"]);
     assert!(write("a9a", b"-1 3:1 11:1\n+1 2:1\n").unwrap().default_target().is_some());
     assert_eq!(write("s", b">a\nACGT\n").unwrap().names(), ["id", "sequence"]);
-    assert_eq!(write("m.npy", &npy("|u1", false, "(2, 2)", &[1, 2, 3, 4])).unwrap().names(), ["x1", "x2"]);
+    assert_eq!(
+        write("m.npy", &npy("|u1", false, "(2, 2)", &[1, 2, 3, 4])).unwrap().names(),
+        ["x1", "x2"]
+    );
     for name in ["r.jsonl", "r.NDJSON", "rows"] {
         assert_eq!(write(name, b"{\"b\": 1, \"a\": 2}\n").unwrap().names(), ["b", "a"]);
     }
     for name in ["t.parquet", "t.bin"] {
         let told = message(write(name, b"PAR1"));
         assert!(
-            told.contains("Parquet is not read by the program; convert") && told.contains("read_parquet"),
+            told.contains("Parquet is not read by the program; convert")
+                && told.contains("read_parquet"),
             "{told}"
         );
     }
     assert!(message(data::read(&at.join("none.csv"))).contains("none.csv"));
     // Arrays of one archive are views; one-dimensional ones are columns.
     let array = |shape: Vec<usize>, v: Vec<f64>| Array { shape, values: Values::Numbers(v) };
-    let (u, v, y) =
-        (array(vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]), array(vec![2, 3], vec![0.0; 6]), array(vec![2], vec![0.0, 1.0]));
+    let (u, v, y) = (
+        array(vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]),
+        array(vec![2, 3], vec![0.0; 6]),
+        array(vec![2], vec![0.0, 1.0]),
+    );
     let mut file = std::fs::File::create(at.join("views.npz")).unwrap();
     array::write_npz(&mut file, [("u", &u), ("v", &v), ("y", &y)]).unwrap();
     let data = data::read(&at.join("views.npz")).unwrap().dataset(&["y"], None).unwrap();
     assert_eq!(data.columns(), ["u.1", "u.2", "v.1", "v.2", "v.3"]);
-    assert_eq!(data.views(), [View { name: "u".into(), columns: 0..2 }, View { name: "v".into(), columns: 2..5 }]);
+    assert_eq!(
+        data.views(),
+        [View { name: "u".into(), columns: 0..2 }, View { name: "v".into(), columns: 2..5 }]
+    );
 }
 
 #[test]
@@ -359,16 +416,20 @@ fn compressed_files_are_seen_through() {
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut gz, text).unwrap();
     let gz = gz.finish().unwrap();
-    let zst = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
+    let zst =
+        ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
     // Members one after another, as `cat a.gz b.gz` makes them, are one file.
     let twice = [gz.clone(), gz.clone()].concat();
-    for (name, bytes, rows) in [("a.csv.gz", &gz, 2), ("a.csv.zst", &zst, 2), ("plain.csv", &gz, 2)] {
+    for (name, bytes, rows) in [("a.csv.gz", &gz, 2), ("a.csv.zst", &zst, 2), ("plain.csv", &gz, 2)]
+    {
         std::fs::write(at.join(name), bytes).unwrap();
         assert_eq!(data::read(&at.join(name)).unwrap().n_rows(), rows, "{name}");
     }
     std::fs::write(at.join("twice.csv.gz"), twice).unwrap();
     assert_eq!(data::read(&at.join("twice.csv.gz")).unwrap().n_rows(), 5);
-    for (name, bytes) in [("cut.csv.gz", &gz[..gz.len() - 9]), ("cut.csv.zst", &zst[..zst.len() - 4])] {
+    for (name, bytes) in
+        [("cut.csv.gz", &gz[..gz.len() - 9]), ("cut.csv.zst", &zst[..zst.len() - 4])]
+    {
         std::fs::write(at.join(name), bytes).unwrap();
         assert!(message(data::read(&at.join(name))).contains(name));
     }

@@ -1,6 +1,8 @@
-//! `mercer reproduce`: a paper's experiments, described in a file, run through the library's `compare`; ours beside the paper's.
+//! `mercer reproduce`: a paper's experiments, described in a file, run through the library's
+//! `compare`; ours beside the paper's.
 //!
-//! What got.csv holds already is not run again: a table of many hours can be continued, and its page made anew in a moment.
+//! What got.csv holds already is not run again: a table of many hours can be continued, and its
+//! page made anew in a moment.
 
 mod pixels;
 mod plan;
@@ -38,13 +40,18 @@ pub fn run(args: &ReproduceArgs) -> Result<Exit> {
     let expected = rows::read_expected(&folder.join("expected.csv"))?;
     let known: Vec<&str> = plan.part.iter().map(|p| p.name.as_str()).collect();
     if let Some(wrong) = args.only.iter().find(|o| !known.contains(&o.as_str())) {
-        return Err(Error::param("only", format!("parts of {}", known.join(", ")), format!("`{wrong}`")));
+        return Err(Error::param(
+            "only",
+            format!("parts of {}", known.join(", ")),
+            format!("`{wrong}`"),
+        ));
     }
     // A quick run is a check: it leaves the committed results alone.
     let out = args.out.clone().or_else(|| (!args.quick).then(|| folder.clone()));
     if let Some(out) = &out {
-        fs::create_dir_all(out)
-            .map_err(|e| Error::file(out, format!("the folder for the results cannot be made ({e})")))?;
+        fs::create_dir_all(out).map_err(|e| {
+            Error::file(out, format!("the folder for the results cannot be made ({e})"))
+        })?;
         let files = ["got.csv", "page.md"].map(|name| out.join(name));
         output::check(&[("--out", Some(&files[0])), ("--out", Some(&files[1]))], &[])?;
     }
@@ -67,7 +74,8 @@ pub fn run(args: &ReproduceArgs) -> Result<Exit> {
             let Some(new) = run_part(args, &plan, part, &missing, repeats, &mut used)? else {
                 return Ok(select::stopped(None));
             };
-            let again = |r: &Row| r.part == part.name && missing.iter().any(|m| m.label() == r.method);
+            let again =
+                |r: &Row| r.part == part.name && missing.iter().any(|m| m.label() == r.method);
             rows.retain(|r| !again(r));
             rows.extend(new);
             in_order(&mut rows, &known);
@@ -82,10 +90,14 @@ pub fn run(args: &ReproduceArgs) -> Result<Exit> {
         output::print(&format!("{}\n", peers.trim()))?;
     }
     if let Some(out) = out {
-        let command = format!("mercer reproduce {name}{}", if args.quick { " --quick" } else { "" });
+        let command =
+            format!("mercer reproduce {name}{}", if args.quick { " --quick" } else { "" });
         let (got, page) = (out.join("got.csv"), out.join("page.md"));
         output::write_file(&got, rows::csv(&rows).as_bytes())?;
-        output::write_file(&page, rows::page(&plan, &parts, &rows, &expected, &command).as_bytes())?;
+        output::write_file(
+            &page,
+            rows::page(&plan, &parts, &rows, &expected, &command).as_bytes(),
+        )?;
         output::print(&format!("written: {}, {}\n", got.display(), page.display()))?;
     }
     for journal in used {
@@ -105,8 +117,9 @@ fn read_plan(file: &Path) -> Result<Experiment> {
 
 /// Methods of a part with a split that is not there.
 fn missing<'a>(part: &'a Part, rows: &[Row], repeats: usize) -> Vec<&'a Entry> {
-    let there =
-        |m: &Entry, split: usize| rows.iter().any(|r| r.part == part.name && r.method == m.label() && r.split == split);
+    let there = |m: &Entry, split: usize| {
+        rows.iter().any(|r| r.part == part.name && r.method == m.label() && r.split == split)
+    };
     part.methods.iter().filter(|m| (0..repeats).any(|split| !there(m, split))).collect()
 }
 
@@ -126,9 +139,16 @@ fn run_part(
     let mut list = entries.iter().map(|m| part.contender(m)).collect::<Result<Vec<Contender>>>()?;
     let metric = Metric::named(&part.metric)?;
     let splitting = |repeats| Splitting::Random { train: part.train, repeats };
-    let protocol = |repeats, seed| Protocol { folds: part.folds, ..Protocol::new(splitting(repeats), metric, seed) };
+    let protocol = |repeats, seed| Protocol {
+        folds: part.folds,
+        ..Protocol::new(splitting(repeats), metric, seed)
+    };
     let ticker = |prefix: String, jobs: usize| {
-        Ticker::new(Show::new(args.quiet, args.verbose), &prefix, select::workers(args.threads).min(jobs))
+        Ticker::new(
+            Show::new(args.quiet, args.verbose),
+            &prefix,
+            select::workers(args.threads).min(jobs),
+        )
     };
     let mut journal = |key: &str| -> Result<Journal> {
         let (journal, temporary) = select::journal(None, key)?;
@@ -179,7 +199,11 @@ fn run_part(
             let Some(found) = found? else { return Ok(None) };
             for run in found.runs {
                 if let Some(error) = &run.error {
-                    return Err(Error::data(format!("{}, {}", part.name, run.method), error, "see the message"));
+                    return Err(Error::data(
+                        format!("{}, {}", part.name, run.method),
+                        error,
+                        "see the message",
+                    ));
                 }
                 let split = run.split + round;
                 out.push(Row::new(part, run, split, &found.kernels));

@@ -37,7 +37,8 @@ pub struct Part {
     pub table: String,
     /// A generated set, made anew for every repeat, and its rows …
     pub generated: Option<String>,
-    /// … or files below the data folder with the same columns, their target column, and how many rows to draw from them.
+    /// … or files below the data folder with the same columns, their target column, and how many
+    /// rows to draw from them.
     #[serde(default)]
     file: Files,
     target: Option<String>,
@@ -49,7 +50,8 @@ pub struct Part {
     exclude: Vec<String>,
     /// Classes that make up the class `1`; the others are `0`.
     positive: Option<Vec<String>>,
-    /// An image: labelled pixels are rows, and windows of these widths around them give means and deviations of every channel.
+    /// An image: labelled pixels are rows, and windows of these widths around them give means and
+    /// deviations of every channel.
     windows: Option<Vec<usize>>,
     /// What stands in for data that are gone.
     pub substitute: Option<String>,
@@ -58,7 +60,8 @@ pub struct Part {
     normalize: Normalize,
     #[serde(default = "yes")]
     standardize: bool,
-    /// Values are brought to deviation 1 before they are fitted; papers fit them in their own units.
+    /// Values are brought to deviation 1 before they are fitted; papers fit them in their own
+    /// units.
     #[serde(default = "yes")]
     scale_target: bool,
     #[serde(default)]
@@ -139,7 +142,8 @@ impl Entry {
 impl Part {
     pub fn heading(&self) -> String {
         let data = self.generated.clone().unwrap_or_else(|| self.file.names().join(", "));
-        let instead = self.substitute.as_ref().map_or_else(String::new, |s| format!(" (substitute: {s})"));
+        let instead =
+            self.substitute.as_ref().map_or_else(String::new, |s| format!(" (substitute: {s})"));
         format!("{} ({}): {data}{instead}", self.name, self.table)
     }
 
@@ -161,7 +165,10 @@ impl Part {
             ..plain
         };
         let common = Grid::parse(&self.grid, &base.method)?;
-        Ok(Contender { label: entry.label().to_string(), ..Contender::parse(method, &base, &common)? })
+        Ok(Contender {
+            label: entry.label().to_string(),
+            ..Contender::parse(method, &base, &common)?
+        })
     }
 
     /// Data of one repeat.
@@ -175,24 +182,32 @@ impl Part {
 
     fn generate(&self, name: &str, seed: u64) -> Result<(Dataset, Target)> {
         let rows = self.rows.unwrap_or(300);
-        let polygon = |sides| synthetic::polygon(rows, sides, 0.0, seed).map(|(data, target, _)| (data, target));
+        let polygon = |sides| {
+            synthetic::polygon(rows, sides, 0.0, seed).map(|(data, target, _)| (data, target))
+        };
         match name {
             "toy1" => Ok(synthetic::toy1(rows, seed)),
             "toy2" => Ok(synthetic::toy2(rows, seed)),
             "four_gaussians" => Ok(synthetic::four_gaussians(rows, seed)),
             "triangle" => polygon(3),
             "square" => polygon(4),
-            other => {
-                Err(Error::param("generated", "toy1, toy2, four_gaussians, triangle or square", format!("`{other}`")))
-            }
+            other => Err(Error::param(
+                "generated",
+                "toy1, toy2, four_gaussians, triangle or square",
+                format!("`{other}`"),
+            )),
         }
     }
 
     fn read(&self) -> Result<(Dataset, Target)> {
-        let folder = std::env::var_os("MERCER_DATA_DIR").map_or_else(|| "../shared/data".into(), PathBuf::from);
+        let folder = std::env::var_os("MERCER_DATA_DIR")
+            .map_or_else(|| "../shared/data".into(), PathBuf::from);
         let paths: Vec<PathBuf> = self.file.names().iter().map(|name| folder.join(name)).collect();
         if let Some(path) = paths.iter().find(|p| !p.is_file()) {
-            return Err(Error::file(path, "is not there; MERCER_DATA_DIR names the folder with the data sets"));
+            return Err(Error::file(
+                path,
+                "is not there; MERCER_DATA_DIR names the folder with the data sets",
+            ));
         }
         let (data, target) = match &self.windows {
             Some(windows) => pixels::rows(&array::read(&paths[0])?, windows, &paths[0])?,
@@ -208,7 +223,8 @@ impl Part {
         };
         match self.rows.filter(|rows| *rows < data.len()) {
             Some(rows) => {
-                let (drawn, _) = split::stratified_split(&target, 1.0 - rows as f64 / data.len() as f64, 0)?;
+                let (drawn, _) =
+                    split::stratified_split(&target, 1.0 - rows as f64 / data.len() as f64, 0)?;
                 Ok((data.select(&drawn), target.select(&drawn)))
             }
             None => Ok((data, target)),

@@ -31,8 +31,18 @@ pub struct Expected {
     repeats: f64,
 }
 
-const COLUMNS: [&str; 10] =
-    ["part", "method", "split", "score", "kernels", "scopes", "iterations", "gap", "seconds", "chosen"];
+const COLUMNS: [&str; 10] = [
+    "part",
+    "method",
+    "split",
+    "score",
+    "kernels",
+    "scopes",
+    "iterations",
+    "gap",
+    "seconds",
+    "chosen",
+];
 
 impl Row {
     pub fn new(part: &Part, run: SplitRun, split: usize, kernels: &[String]) -> Self {
@@ -65,23 +75,37 @@ impl Row {
 /// Sets of columns on which some kernel has a weight.
 fn scopes(run: &SplitRun, kernels: &[String]) -> usize {
     let chosen = kernels.iter().zip(&run.weights).filter(|(_, w)| **w != 0.0);
-    let mut scopes: Vec<&str> = chosen.map(|(k, _)| k.split_once(" on ").map_or("", |k| k.1)).collect();
+    let mut scopes: Vec<&str> =
+        chosen.map(|(k, _)| k.split_once(" on ").map_or("", |k| k.1)).collect();
     scopes.sort_unstable();
     scopes.dedup();
     scopes.len()
 }
 
 /// Lines after the header, cells by column.
-fn cells<'a>(path: &Path, text: &'a str, needed: &[&str]) -> Result<Vec<HashMap<&'a str, &'a str>>> {
+fn cells<'a>(
+    path: &Path,
+    text: &'a str,
+    needed: &[&str],
+) -> Result<Vec<HashMap<&'a str, &'a str>>> {
     let mut lines = text.lines().filter(|l| !l.trim().is_empty()).enumerate();
-    let header: Vec<&str> = lines.next().map_or_else(Vec::new, |(_, l)| l.split(',').map(str::trim).collect());
+    let header: Vec<&str> =
+        lines.next().map_or_else(Vec::new, |(_, l)| l.split(',').map(str::trim).collect());
     if let Some(missing) = needed.iter().find(|n| !header.contains(n)) {
-        return Err(Error::file(path, format!("has no column `{missing}`; expected {}", needed.join(","))));
+        return Err(Error::file(
+            path,
+            format!("has no column `{missing}`; expected {}", needed.join(",")),
+        ));
     }
     let line = |(number, line): (usize, &'a str)| {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != header.len() {
-            let problem = format!("line {}: expected {} cells, got {}", number + 1, header.len(), cells.len());
+            let problem = format!(
+                "line {}: expected {} cells, got {}",
+                number + 1,
+                header.len(),
+                cells.len()
+            );
             return Err(Error::file(path, problem));
         }
         Ok(header.iter().copied().zip(cells).collect())
@@ -92,9 +116,10 @@ fn cells<'a>(path: &Path, text: &'a str, needed: &[&str]) -> Result<Vec<HashMap<
 fn number(path: &Path, cells: &HashMap<&str, &str>, column: &str) -> Result<Option<f64>> {
     match cells.get(column).copied().unwrap_or_default() {
         "" => Ok(None),
-        text => {
-            text.parse().map(Some).map_err(|_| Error::file(path, format!("`{text}` in column {column} is no number")))
-        }
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|_| Error::file(path, format!("`{text}` in column {column} is no number"))),
     }
 }
 
@@ -132,8 +157,10 @@ pub fn csv(rows: &[Row]) -> String {
         let seconds = r.seconds.map_or_else(String::new, |s| format!("{s:.4}"));
         let iterations = plain(r.iterations);
         let (part, method, split, chosen) = (&r.part, &r.method, r.split, &r.chosen);
-        let _ =
-            writeln!(out, "{part},{method},{split},{score},{kernels},{scopes},{iterations},{gap},{seconds},{chosen}");
+        let _ = writeln!(
+            out,
+            "{part},{method},{split},{score},{kernels},{scopes},{iterations},{gap},{seconds},{chosen}"
+        );
     }
     out
 }
@@ -143,8 +170,9 @@ pub fn read_expected(path: &Path) -> Result<Vec<Expected>> {
     let row = |c: &HashMap<&str, &str>| -> Result<Expected> {
         let text = |column| c.get(column).copied().unwrap_or_default().to_string();
         let needed = |column| {
-            number(path, c, column)?
-                .ok_or_else(|| Error::file(path, format!("a line has no {column}: {}", text("part"))))
+            number(path, c, column)?.ok_or_else(|| {
+                Error::file(path, format!("a line has no {column}: {}", text("part")))
+            })
         };
         Ok(Expected {
             part: text("part"),
@@ -155,18 +183,25 @@ pub fn read_expected(path: &Path) -> Result<Vec<Expected>> {
             repeats: needed("repeats")?,
         })
     };
-    cells(path, &text, &["part", "method", "measure", "mean", "sd", "repeats"])?.iter().map(row).collect()
+    cells(path, &text, &["part", "method", "measure", "mean", "sd", "repeats"])?
+        .iter()
+        .map(row)
+        .collect()
 }
 
-pub const HEADERS: [&str; 6] = ["method", "measure", "paper", "ours", "difference", "standard errors"];
+pub const HEADERS: [&str; 6] =
+    ["method", "measure", "paper", "ours", "difference", "standard errors"];
 
-/// Both, a row per method and measure: methods of the experiment first, then peers, then what only the paper has.
+/// Both, a row per method and measure: methods of the experiment first, then peers, then what only
+/// the paper has.
 pub fn table(part: &Part, rows: &[Row], expected: &[Expected]) -> Vec<Vec<String>> {
     let rows: Vec<&Row> = rows.iter().filter(|r| r.part == part.name).collect();
     let expected: Vec<&Expected> = expected.iter().filter(|e| e.part == part.name).collect();
     let mut methods: Vec<&str> = Vec::new();
-    let named = part.methods.iter().map(Entry::label).filter(|m| rows.iter().any(|r| r.method == *m));
-    let others = rows.iter().map(|r| r.method.as_str()).chain(expected.iter().map(|e| e.method.as_str()));
+    let named =
+        part.methods.iter().map(Entry::label).filter(|m| rows.iter().any(|r| r.method == *m));
+    let others =
+        rows.iter().map(|r| r.method.as_str()).chain(expected.iter().map(|e| e.method.as_str()));
     for method in named.chain(others) {
         if !methods.contains(&method) {
             methods.push(method);
@@ -191,9 +226,13 @@ fn cells_of(method: &str, measure: &str, values: &[f64], paper: Option<&Expected
     let ours = (!values.is_empty()).then(|| mean_sd(values));
     let both = ours.zip(paper);
     let difference = both.map(|((mean, ..), e)| mean - e.mean);
-    let error = both.map(|((_, sd, n), e)| (sd * sd / n + e.sd.unwrap_or(0.0).powi(2) / e.repeats).sqrt());
+    let error =
+        both.map(|((_, sd, n), e)| (sd * sd / n + e.sd.unwrap_or(0.0).powi(2) / e.repeats).sqrt());
     // Seconds are of other machines.
-    let ratio = difference.zip(error).filter(|(_, e)| *e > 0.0 && measure != "seconds").map(|(d, e)| d.abs() / e);
+    let ratio = difference
+        .zip(error)
+        .filter(|(_, e)| *e > 0.0 && measure != "seconds")
+        .map(|(d, e)| d.abs() / e);
     let digits = |x: f64| if x.abs() < 5.0 { 3 } else { 1 };
     let plain = |mean: f64, sd: Option<f64>| {
         let n = digits(mean);
@@ -205,7 +244,9 @@ fn cells_of(method: &str, measure: &str, values: &[f64], paper: Option<&Expected
         measure.to_string(),
         paper.map_or_else(none, |e| plain(e.mean, e.sd)),
         ours.map_or_else(none, |(mean, sd, n)| plain(mean, Some(sd).filter(|_| n > 1.0))),
-        both.map_or_else(none, |((mean, ..), e)| format!("{:+.*}", digits(mean).min(digits(e.mean)), mean - e.mean)),
+        both.map_or_else(none, |((mean, ..), e)| {
+            format!("{:+.*}", digits(mean).min(digits(e.mean)), mean - e.mean)
+        }),
         ratio.map_or_else(none, |r| format!("{r:.1}{}", if r > 2.0 { " *" } else { "" })),
     ]
 }
@@ -220,7 +261,8 @@ fn mean_sd(values: &[f64]) -> (f64, f64, f64) {
 /// Splits of every method of a part in words: `10`, or `5 to 10`.
 fn splits(part: &Part, rows: &[Row]) -> String {
     let of = |m: &str| rows.iter().filter(|r| r.part == part.name && r.method == m).count();
-    let counts: Vec<usize> = rows.iter().filter(|r| r.part == part.name).map(|r| of(&r.method)).collect();
+    let counts: Vec<usize> =
+        rows.iter().filter(|r| r.part == part.name).map(|r| of(&r.method)).collect();
     match (counts.iter().min(), counts.iter().max()) {
         (Some(a), Some(b)) if a < b => format!("{a} to {b} repeats"),
         (Some(1), _) => "1 repeat".into(),
@@ -229,7 +271,13 @@ fn splits(part: &Part, rows: &[Row]) -> String {
     }
 }
 
-pub fn page(plan: &Experiment, parts: &[&Part], rows: &[Row], expected: &[Expected], command: &str) -> String {
+pub fn page(
+    plan: &Experiment,
+    parts: &[&Part],
+    rows: &[Row],
+    expected: &[Expected],
+    command: &str,
+) -> String {
     let mut out = format!("# {}\n\n", plan.title);
     if command.ends_with("--quick") {
         out += "A quick run: generated data and few repeats. Its numbers are a check of the machinery, not of the paper.\n\n";

@@ -1,5 +1,5 @@
-//! MATLAB's mat files, version 5 (what `save -v6` and `save -v7` write): full arrays of numbers and of characters. Other variables
-//! (cells, structures, sparse ones) are passed over.
+//! MATLAB's mat files, version 5 (what `save -v6` and `save -v7` write): full arrays of numbers and
+//! of characters. Other variables (cells, structures, sparse ones) are passed over.
 
 use std::{
     io::{BufRead, Read},
@@ -30,7 +30,9 @@ const CHARS: u8 = 4;
 const NUMBERS: std::ops::RangeInclusive<u8> = 6..=15;
 
 pub fn read(mut input: Box<dyn BufRead + '_>, path: &Path) -> Result<Vec<(String, Array)>> {
-    let failed = |problem: String| Error::file(path, format!("not a readable mat file of version 5: {problem}"));
+    let failed = |problem: String| {
+        Error::file(path, format!("not a readable mat file of version 5: {problem}"))
+    };
     let arrays = variables(&mut *input).map_err(failed)?;
     if arrays.is_empty() {
         return Err(failed("it holds no full array of numbers or texts".into()));
@@ -46,7 +48,9 @@ fn variables(input: &mut dyn BufRead) -> std::result::Result<Vec<(String, Array)
     }
     match &header[126..] {
         b"IM" => {}
-        b"MI" => return Err("its byte order is big endian; save it again on a common machine".into()),
+        b"MI" => {
+            return Err("its byte order is big endian; save it again on a common machine".into());
+        }
         _ => return Err("its header does not say so".into()),
     }
     let limit = source::machine_memory().unwrap_or(8 << 30) / 4;
@@ -103,7 +107,10 @@ impl<'a> Elements<'a> {
             0 => (word, u32_at(self.0, 4) as usize, 8usize),
             size => (word & 0xffff, size as usize, 4),
         };
-        let body = self.0.get(start..start.saturating_add(size)).ok_or("an element is longer than its variable")?;
+        let body = self
+            .0
+            .get(start..start.saturating_add(size))
+            .ok_or("an element is longer than its variable")?;
         let padded = if start == 4 { 8 } else { start + size.next_multiple_of(8) };
         self.0 = self.0.get(padded..).unwrap_or_default();
         Ok(Some((kind, body)))
@@ -131,7 +138,8 @@ fn array(body: &[u8]) -> std::result::Result<Option<(String, Array)>, String> {
     // A matrix of characters is a text per row, padded with spaces.
     let width = shape.last().copied().unwrap_or(0).max(1);
     let row = |row: &[f64]| {
-        let text: String = row.iter().map(|&c| char::from_u32(c as u32).unwrap_or('\u{fffd}')).collect();
+        let text: String =
+            row.iter().map(|&c| char::from_u32(c as u32).unwrap_or('\u{fffd}')).collect();
         text.trim_end().to_string()
     };
     let texts: Vec<String> = values.chunks(width).map(row).collect();

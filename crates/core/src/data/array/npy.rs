@@ -9,18 +9,24 @@ use super::{Array, Values, c_order, elements};
 use crate::{Error, Result, data::source};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// The longest header that is read, in bytes; plain arrays have a hundred or so, and a damaged length must not ask for gigabytes.
+/// The longest header that is read, in bytes; plain arrays have a hundred or so, and a damaged
+/// length must not ask for gigabytes.
 const LONGEST_HEADER: usize = 1 << 20;
 /// The longest text that an element may hold, in characters; a longer one is taken for damage.
 const LONGEST_TEXT: usize = 1 << 20;
 
 pub fn read(input: &mut dyn BufRead, source: &Path) -> Result<Array> {
-    array(input).map_err(|problem| Error::file(source, format!("not a readable npy array: {problem}")))
+    array(input)
+        .map_err(|problem| Error::file(source, format!("not a readable npy array: {problem}")))
 }
 
 fn array(input: &mut dyn BufRead) -> std::result::Result<Array, String> {
     let header = header(input)?;
-    let count = header.shape.iter().try_fold(1usize, |n, &s| n.checked_mul(s)).ok_or("its shape is too large")?;
+    let count = header
+        .shape
+        .iter()
+        .try_fold(1usize, |n, &s| n.checked_mul(s))
+        .ok_or("its shape is too large")?;
     let kind = ElementKind::of(&header.descr)?;
     let room = source::machine_memory().unwrap_or(8 << 30) / 2;
     if (count as u64).saturating_mul(kind.held()) > room {
@@ -76,19 +82,32 @@ fn header(input: &mut dyn BufRead) -> std::result::Result<NpyHeader, String> {
     input.read_exact(&mut text).map_err(|_| "it ends in its header")?;
     let text = String::from_utf8_lossy(&text);
     let after = |key: &str| -> std::result::Result<&str, String> {
-        let at = text.find(&format!("'{key}'")).ok_or_else(|| format!("its header has no `{key}`"))?;
+        let at =
+            text.find(&format!("'{key}'")).ok_or_else(|| format!("its header has no `{key}`"))?;
         let rest = text[at + key.len() + 2..].trim_start();
-        Ok(rest.strip_prefix(':').ok_or_else(|| format!("its header has no value for `{key}`"))?.trim_start())
+        Ok(rest
+            .strip_prefix(':')
+            .ok_or_else(|| format!("its header has no value for `{key}`"))?
+            .trim_start())
     };
     let descr = after("descr")?;
     let quote = descr.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let descr = quote.and_then(|q| descr[1..].split(q).next()).ok_or("it holds records, not plain elements")?;
+    let descr = quote
+        .and_then(|q| descr[1..].split(q).next())
+        .ok_or("it holds records, not plain elements")?;
     let shape = after("shape")?;
-    let inside = shape.strip_prefix('(').and_then(|s| s.split(')').next()).ok_or("its shape is not a tuple")?;
+    let inside = shape
+        .strip_prefix('(')
+        .and_then(|s| s.split(')').next())
+        .ok_or("its shape is not a tuple")?;
     let numbers = inside.split(',').map(str::trim).filter(|s| !s.is_empty());
     let length = |s: &str| s.parse().map_err(|_| format!("its shape has `{s}`"));
     let shape = numbers.map(length).collect::<std::result::Result<_, String>>()?;
-    Ok(NpyHeader { descr: descr.to_string(), fortran: after("fortran_order")?.starts_with("True"), shape })
+    Ok(NpyHeader {
+        descr: descr.to_string(),
+        fortran: after("fortran_order")?.starts_with("True"),
+        shape,
+    })
 }
 
 enum ElementKind {
@@ -114,22 +133,34 @@ impl ElementKind {
             if chars > LONGEST_TEXT {
                 return Err(format!("texts of {chars} characters"));
             }
-            return Ok(Self::Text { chars: chars.max(1), size: if chars == 0 { 0 } else { size }, swap });
+            return Ok(Self::Text {
+                chars: chars.max(1),
+                size: if chars == 0 { 0 } else { size },
+                swap,
+            });
         }
-        let (size, read): (usize, fn([u8; 8]) -> f64) = match rest {
-            "f8" => (8, f64::from_le_bytes),
-            "f4" => (4, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
-            "i8" => (8, |b| i64::from_le_bytes(b) as f64),
-            "u8" => (8, |b| u64::from_le_bytes(b) as f64),
-            "i4" => (4, |b| i32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
-            "u4" => (4, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
-            "i2" => (2, |b| i16::from_le_bytes([b[0], b[1]]).into()),
-            "u2" => (2, |b| u16::from_le_bytes([b[0], b[1]]).into()),
-            "i1" => (1, |b| b[0].cast_signed().into()),
-            "u1" | "b1" => (1, |b| b[0].into()),
-            "O" => return Err("it holds Python objects, which only Python can read; save numbers or texts".into()),
-            _ => return Err(format!("elements of kind `{descr}`, which are neither numbers nor texts")),
-        };
+        let (size, read): (usize, fn([u8; 8]) -> f64) =
+            match rest {
+                "f8" => (8, f64::from_le_bytes),
+                "f4" => (4, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
+                "i8" => (8, |b| i64::from_le_bytes(b) as f64),
+                "u8" => (8, |b| u64::from_le_bytes(b) as f64),
+                "i4" => (4, |b| i32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
+                "u4" => (4, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
+                "i2" => (2, |b| i16::from_le_bytes([b[0], b[1]]).into()),
+                "u2" => (2, |b| u16::from_le_bytes([b[0], b[1]]).into()),
+                "i1" => (1, |b| b[0].cast_signed().into()),
+                "u1" | "b1" => (1, |b| b[0].into()),
+                "O" => return Err(
+                    "it holds Python objects, which only Python can read; save numbers or texts"
+                        .into(),
+                ),
+                _ => {
+                    return Err(format!(
+                        "elements of kind `{descr}`, which are neither numbers nor texts"
+                    ));
+                }
+            };
         Ok(Self::Number { size, read, swap })
     }
 }

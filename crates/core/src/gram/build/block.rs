@@ -9,7 +9,8 @@ use crate::{
     linalg::Matrix,
 };
 
-/// Normalised kernel values of the rows of `x` against the rows of `train` (`None`: of `x` against itself), a matrix per kernel.
+/// Normalised kernel values of the rows of `x` against the rows of `train` (`None`: of `x` against
+/// itself), a matrix per kernel.
 pub fn gram_block(
     x: &Dataset,
     train: Option<&Dataset>,
@@ -21,7 +22,11 @@ pub fn gram_block(
         .map(|spec| {
             if spec.is_precomputed() {
                 let remedy = "they are in their file already; leave them out";
-                return Err(Error::data(format!("kernel `{}`", spec.name), "has ready-made values", remedy));
+                return Err(Error::data(
+                    format!("kernel `{}`", spec.name),
+                    "has ready-made values",
+                    remedy,
+                ));
             }
             let rows = spec.points(x.rows());
             let Some(train) = train else {

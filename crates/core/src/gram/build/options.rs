@@ -6,8 +6,8 @@ use super::super::{Approx, RankLimit};
 use crate::{Error, Result, data::source::machine_memory, kernels::Normalize, tuning::tuning};
 
 tuning! { "build_options"
-    /// Rows per column of a factor, at least, where storage is free to choose. A factor of rank n/3 takes two thirds of the memory of a packed
-    /// triangle, and products with it as much less time.
+    /// Rows per column of a factor, at least, where storage is free to choose. A factor of rank n/3
+    /// takes two thirds of the memory of a packed triangle, and products with it as much less time.
     rows_per_column: usize = 3;
     /// Share of the machine's memory that kernels may take where no budget is given.
     machine_memory_share: f64 = 0.5;
@@ -42,7 +42,9 @@ impl Budget {
     /// `None`: half the machine's memory (4 GiB where that cannot be read).
     pub fn new(bytes: Option<u64>) -> Self {
         let share = |memory: u64| (TUNING.machine_memory_share * memory as f64) as u64;
-        Self { bytes: bytes.unwrap_or_else(|| share(machine_memory().unwrap_or(UNKNOWN_MEMORY_BYTES))) }
+        Self {
+            bytes: bytes.unwrap_or_else(|| share(machine_memory().unwrap_or(UNKNOWN_MEMORY_BYTES))),
+        }
     }
 
     /// What is left of the budget once some bytes of it are taken.
@@ -80,14 +82,23 @@ pub struct BuildOptions {
 impl Default for BuildOptions {
     fn default() -> Self {
         let (normalize, storage, approx) = (Normalize::default(), Storage::Auto, Approx::None);
-        Self { normalize, storage, rank_tolerance: 1e-10, budget: Budget::new(None), approx, seed: 0 }
+        Self {
+            normalize,
+            storage,
+            rank_tolerance: 1e-10,
+            budget: Budget::new(None),
+            approx,
+            seed: 0,
+        }
     }
 }
 
 impl BuildOptions {
-    /// How far a factor of n rows may go. One that would not fit the budget is given up before it is there.
+    /// How far a factor of n rows may go. One that would not fit the budget is given up before it
+    /// is there.
     pub(super) fn rank_limit(&self, n: usize) -> RankLimit {
-        let max_rank = if self.storage == Storage::LowRank { n } else { n / TUNING.rows_per_column };
+        let max_rank =
+            if self.storage == Storage::LowRank { n } else { n / TUNING.rows_per_column };
         let fitting = self.budget.bytes / (size_of::<f64>() * n.max(1)) as u64;
         RankLimit {
             tolerance: self.rank_tolerance,

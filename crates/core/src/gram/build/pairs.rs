@@ -1,7 +1,8 @@
 //! The number per pair of rows that all kernels of a scope start from, as one table.
 //!
-//! Over many columns products come from matrix products, and squared distances from ‖x − z‖² = ‖x‖² + ‖z‖² − 2 ⟨x, z⟩ with columns
-//! centred. Where that loses digits, rows being close for their length, the distance is taken from the rows themselves.
+//! Over many columns products come from matrix products, and squared distances from ‖x − z‖² = ‖x‖²
+//! + ‖z‖² − 2 ⟨x, z⟩ with columns centred. Where that loses digits, rows being close for their
+//! length, the distance is taken from the rows themselves.
 
 use rayon::prelude::*;
 
@@ -27,7 +28,9 @@ const CLOSE: f64 = 1e-3;
 pub(super) fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     let mut table = Gram::zeros(x.rows());
     match (pair, x.dense()) {
-        (Pair::Product, Some(rows)) if rows.cols() >= TUNING.columns_for_product => products(rows, 1.0, &mut table),
+        (Pair::Product, Some(rows)) if rows.cols() >= TUNING.columns_for_product => {
+            products(rows, 1.0, &mut table)
+        }
         (Pair::SquaredDistance, Some(rows)) if rows.cols() >= TUNING.columns_for_product => {
             squared_distances(rows, &mut table);
         }
@@ -42,11 +45,14 @@ pub(super) fn pair_table(pair: Pair, x: &Numeric) -> Gram {
 /// Adds the lower triangle of scale · X Xᵀ.
 fn products(x: &Matrix, scale: f64, table: &mut Gram) {
     let (n, depth) = (x.rows(), x.cols());
-    table.data_mut().par_chunks_mut(TUNING.rows_per_task * n).enumerate().for_each(|(block, out)| {
-        let (first, count) = (block * TUNING.rows_per_task, out.len() / n);
-        let own: Vec<f64> = x.data()[first * depth..][..count * depth].iter().map(|v| scale * v).collect();
-        gemm_nt(count, first + count, depth, &own, x.data(), out, n);
-    });
+    table.data_mut().par_chunks_mut(TUNING.rows_per_task * n).enumerate().for_each(
+        |(block, out)| {
+            let (first, count) = (block * TUNING.rows_per_task, out.len() / n);
+            let own: Vec<f64> =
+                x.data()[first * depth..][..count * depth].iter().map(|v| scale * v).collect();
+            gemm_nt(count, first + count, depth, &own, x.data(), out, n);
+        },
+    );
 }
 
 fn squared_distances(x: &Matrix, table: &mut Gram) {
@@ -107,7 +113,10 @@ mod tests {
                 for i in 0..n {
                     for j in 0..n {
                         let truth = x.pair(pair, i, &x, j);
-                        assert!((table.row(i)[j] - truth).abs() <= 1e-12 * truth, "{pair:?} ({i}, {j})");
+                        assert!(
+                            (table.row(i)[j] - truth).abs() <= 1e-12 * truth,
+                            "{pair:?} ({i}, {j})"
+                        );
                     }
                 }
             }

@@ -36,7 +36,8 @@ pub(crate) trait Raw: Sync {
     }
 }
 
-/// A kernel function on the columns of its scope, with the scope's table of pair numbers where one was made.
+/// A kernel function on the columns of its scope, with the scope's table of pair numbers where one
+/// was made.
 pub(crate) struct Computed<'a> {
     pub function: Function,
     pub pair: Pair,
@@ -47,7 +48,8 @@ pub(crate) struct Computed<'a> {
 
 impl Raw for Computed<'_> {
     fn diagonal(&self) -> Vec<f64> {
-        let mut values: Vec<f64> = (0..self.x.rows()).map(|i| self.x.pair(self.pair, i, self.x, i)).collect();
+        let mut values: Vec<f64> =
+            (0..self.x.rows()).map(|i| self.x.pair(self.pair, i, self.x, i)).collect();
         self.function.finish(&mut values);
         values
     }
@@ -68,9 +70,8 @@ impl Raw for Computed<'_> {
 
     fn features(&self, wanted: Wanted) -> Option<Matrix> {
         match wanted {
-            Wanted::Exact(max) => {
-                Monomials::of(self.function, self.x.cols(), max).map(|m| m.map_rows(&self.x.to_dense()))
-            }
+            Wanted::Exact(max) => Monomials::of(self.function, self.x.cols(), max)
+                .map(|m| m.map_rows(&self.x.to_dense())),
             Wanted::Waves(count, seed) => {
                 let (law, _) = self.function.spectrum()?;
                 let drawn = Frequencies::draw(law, seed, self.columns, count);
@@ -91,7 +92,8 @@ impl Raw for Points {
     }
 
     fn promises(&self, max: usize) -> bool {
-        // Features depend on each other, all letters of a position for one: the rank lies somewhat below their number.
+        // Features depend on each other, all letters of a position for one: the rank lies somewhat
+        // below their number.
         let enough = max + max / 2;
         self.rank_bound(enough).is_none_or(|bound| bound < enough)
     }

@@ -1,8 +1,11 @@
-//! The order in which the kernels of a table become terms, so that work is shared among kernels and memory stays within the budget.
+//! The order in which the kernels of a table become terms, so that work is shared among kernels and
+//! memory stays within the budget.
 //!
-//! Kernels on the same columns make a scope. Scopes of one column and few rows are built all at once, for all threads to have work. Other
-//! scopes come one after another: string kernels family by family, each family in one pass over pairs of rows; kernels of numbers from one
-//! table of pair numbers where several of them start from the same. Factors of scopes wait until there are some, and then share bases.
+//! Kernels on the same columns make a scope. Scopes of one column and few rows are built all at
+//! once, for all threads to have work. Other scopes come one after another: string kernels family
+//! by family, each family in one pass over pairs of rows; kernels of numbers from one table of pair
+//! numbers where several of them start from the same. Factors of scopes wait until there are some,
+//! and then share bases.
 
 use std::collections::HashMap;
 
@@ -24,7 +27,8 @@ use crate::{
 };
 
 tuning! { "schedule"
-    /// Bytes of factors, about, that wait for their bases to be shared: enough scopes for all threads to have one.
+    /// Bytes of factors, about, that wait for their bases to be shared: enough scopes for all
+    /// threads to have one.
     waiting_bytes: usize = 1 << 25;
     /// Largest share of the budget that may wait.
     waiting_memory_share: f64 = 0.125;
@@ -59,13 +63,16 @@ impl GramSet {
 
     /// The terms of `kernels` on `rows` (numbers already standardised).
     pub fn from_rows(rows: &Rows, kernels: &[KernelSpec], options: &BuildOptions) -> Result<Self> {
-        let assembly = Assembly::new(options, rows.len(), kernels.len(), rows.missing()).beside(rows.bytes());
+        let assembly =
+            Assembly::new(options, rows.len(), kernels.len(), rows.missing()).beside(rows.bytes());
         let mut schedule = Schedule { rows, kernels, assembly };
-        let (small, scopes): (Vec<_>, Vec<_>) = scopes(kernels).into_iter().partition(|scope| schedule.is_small(scope));
+        let (small, scopes): (Vec<_>, Vec<_>) =
+            scopes(kernels).into_iter().partition(|scope| schedule.is_small(scope));
         schedule.add_small(&small)?;
-        let mut waiting: Vec<&[usize]> = small.iter().map(|scope| scope.members.as_slice()).collect();
-        let most_waiting =
-            ((TUNING.waiting_memory_share * options.budget.bytes as f64) as u64).min(TUNING.waiting_bytes as u64);
+        let mut waiting: Vec<&[usize]> =
+            small.iter().map(|scope| scope.members.as_slice()).collect();
+        let most_waiting = ((TUNING.waiting_memory_share * options.budget.bytes as f64) as u64)
+            .min(TUNING.waiting_bytes as u64);
         let mut settled = rows.bytes();
         for scope in &scopes {
             schedule.add_precomputed(scope)?;
@@ -111,13 +118,17 @@ impl<'a> Schedule<'a> {
             && scope.members.iter().all(plain)
     }
 
-    /// Kernels of numbers of all these scopes at once. One column is cheaper to compute again than to look up in a table of pairs.
+    /// Kernels of numbers of all these scopes at once. One column is cheaper to compute again than
+    /// to look up in a table of pairs.
     fn add_small(&mut self, scopes: &[ColumnScope<'_>]) -> Result<()> {
-        let numbers: Vec<Numeric> = scopes.iter().map(|scope| Numeric::of(self.rows, scope.columns)).collect();
+        let numbers: Vec<Numeric> =
+            scopes.iter().map(|scope| Numeric::of(self.rows, scope.columns)).collect();
         let raws = scopes.iter().zip(&numbers).flat_map(|(scope, x)| {
             let raw = |&t: &usize| {
                 let function = self.kernels[t].function;
-                function.pair().map(|pair| (t, Computed { function, pair, columns: scope.columns, x, pairs: None }))
+                function.pair().map(|pair| {
+                    (t, Computed { function, pair, columns: scope.columns, x, pairs: None })
+                })
             };
             scope.members.iter().filter_map(raw).collect::<Vec<_>>()
         });
@@ -140,14 +151,18 @@ impl<'a> Schedule<'a> {
     /// The string kernels of a scope, family by family; false where it has none.
     fn add_texts(&mut self, scope: &ColumnScope<'_>) -> Result<bool> {
         let (rows, kernels) = (self.rows, self.kernels);
-        let texts: Vec<usize> = scope.members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
+        let texts: Vec<usize> =
+            scope.members.iter().copied().filter(|&t| kernels[t].reads_text()).collect();
         for family in families(&texts, kernels) {
             let points: Vec<Points> = family.par_iter().map(|&t| kernels[t].points(rows)).collect();
-            let batch: Vec<Item<'_>> = family.iter().zip(&points).map(|(&t, p)| self.item(t, p)).collect();
+            let batch: Vec<Item<'_>> =
+                family.iter().zip(&points).map(|(&t, p)| self.item(t, p)).collect();
             let together = |terms: &[usize]| {
                 let specs: Vec<&KernelSpec> = terms.iter().map(|&t| &kernels[t]).collect();
                 let together = Together::new(&specs, rows)?;
-                Some(Packed::several(rows.len(), specs.len(), |i, out| together.row(i, &together, out)))
+                Some(Packed::several(rows.len(), specs.len(), |i, out| {
+                    together.row(i, &together, out)
+                }))
             };
             match rows.absent(scope.columns) {
                 Some(absent) => self.assembly.add_imputed(&batch, &absent)?,
@@ -162,11 +177,13 @@ impl<'a> Schedule<'a> {
         let (x, kernels) = (Numeric::of(self.rows, scope.columns), self.kernels);
         self.check_sigmoids(scope)?;
         let absent = self.rows.absent(scope.columns);
-        let mut pairs: Vec<Pair> = scope.members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
+        let mut pairs: Vec<Pair> =
+            scope.members.iter().filter_map(|&t| kernels[t].function.pair()).collect();
         pairs.sort_unstable();
         pairs.dedup();
         for pair in pairs {
-            let of_pair = scope.members.iter().copied().filter(|&t| kernels[t].function.pair() == Some(pair));
+            let of_pair =
+                scope.members.iter().copied().filter(|&t| kernels[t].function.pair() == Some(pair));
             let of_pair: Vec<usize> = of_pair.collect();
             let table = self.wants_table(scope, of_pair.len()).then(|| pair_table(pair, &x));
             let raw = |&t: &usize| {
@@ -174,7 +191,8 @@ impl<'a> Schedule<'a> {
                 Computed { function, pair, columns: scope.columns, x: &x, pairs: table.as_ref() }
             };
             let raws: Vec<Computed<'_>> = of_pair.iter().map(raw).collect();
-            let batch: Vec<Item<'_>> = of_pair.iter().zip(&raws).map(|(&t, r)| self.item(t, r)).collect();
+            let batch: Vec<Item<'_>> =
+                of_pair.iter().zip(&raws).map(|(&t, r)| self.item(t, r)).collect();
             match &absent {
                 Some(absent) => self.assembly.add_imputed(&batch, absent)?,
                 None => self.assembly.add(&batch, &|_| None)?,
@@ -193,8 +211,8 @@ impl<'a> Schedule<'a> {
         })
     }
 
-    /// Does a table of pair numbers pay for this number of kernels? It must leave memory for their terms, and one column is cheaper to compute
-    /// again than to look up.
+    /// Does a table of pair numbers pay for this number of kernels? It must leave memory for their
+    /// terms, and one column is cheaper to compute again than to look up.
     fn wants_table(&self, scope: &ColumnScope<'_>, kernels: usize) -> bool {
         let (options, n) = (self.assembly.options, self.rows.len() as u64);
         let table_bytes = 8 * n * n;

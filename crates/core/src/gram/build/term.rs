@@ -12,10 +12,12 @@ use crate::{
 };
 
 tuning! { "term"
-    /// The tolerance of a factor is relative to this multiple of the trace that varies: what is left out may exceed the tolerance by as much.
+    /// The tolerance of a factor is relative to this multiple of the trace that varies: what is
+    /// left out may exceed the tolerance by as much.
     varying_trace_excess: f64 = 8.0;
-    /// Number of rows from which on that multiple is the whole excess. With fewer rows proportionally more is allowed, because the share of a
-    /// gap that is due to truncation grows with the number of rows.
+    /// Number of rows from which on that multiple is the whole excess. With fewer rows
+    /// proportionally more is allowed, because the share of a gap that is due to truncation grows
+    /// with the number of rows.
     strict_from_rows: f64 = 1.25e5;
 }
 
@@ -40,7 +42,8 @@ impl BuildOptions {
             return Ok(None);
         }
         let (roots, diagonal) = self.sphere(raw, name)?;
-        if self.storage == Storage::Auto && !raw.promises(self.rank_limit(diagonal.len()).max_rank) {
+        if self.storage == Storage::Auto && !raw.promises(self.rank_limit(diagonal.len()).max_rank)
+        {
             return Ok(None);
         }
         let wrapped = OnSphere { raw, roots: &roots };
@@ -55,8 +58,9 @@ impl BuildOptions {
         self.normalized(factor, name, &diagonal, roots, None).map(Some)
     }
 
-    /// A factor by pivoted Cholesky of what normalisation leaves of the kernel: where nearly all of the trace is one value that all entries
-    /// have in common, and which centring or scaling takes away, less may be left out.
+    /// A factor by pivoted Cholesky of what normalisation leaves of the kernel: where nearly all of
+    /// the trace is one value that all entries have in common, and which centring or scaling takes
+    /// away, less may be left out.
     fn pivoted(&self, raw: &dyn Raw, diagonal: &[f64]) -> Option<Factor> {
         let limit = self.rank_limit(diagonal.len());
         let to = |tolerance| {
@@ -72,8 +76,9 @@ impl BuildOptions {
         Some(factor)
     }
 
-    /// The share of the trace, at most 1, that the tolerance is relative to: what is left once the value that all entries of K have in common
-    /// is gone, times the factor by which that may be exceeded.
+    /// The share of the trace, at most 1, that the tolerance is relative to: what is left once the
+    /// value that all entries of K have in common is gone, times the factor by which that may be
+    /// exceeded.
     fn varying_share(&self, factor: &Factor, diagonal: &[f64]) -> f64 {
         if !matches!(self.normalize, Normalize::Multiplicative | Normalize::Center) {
             return 1.0;
@@ -118,7 +123,9 @@ impl BuildOptions {
         })?;
         match &normalizer {
             Normalizer::Spherical | Normalizer::Scale { divisor: 1.0 } => {}
-            Normalizer::Scale { divisor } => k.map_rows(|_, row| row.iter_mut().for_each(|v| *v /= divisor)),
+            Normalizer::Scale { divisor } => {
+                k.map_rows(|_, row| row.iter_mut().for_each(|v| *v /= divisor))
+            }
             Normalizer::Center { row_means, grand_mean } => k.map_rows(|i, row| {
                 let shift = grand_mean - row_means[i];
                 row.iter_mut().zip(row_means).for_each(|(v, r)| *v += shift - r);

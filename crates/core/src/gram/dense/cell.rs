@@ -1,12 +1,15 @@
-//! Stored numbers in either precision, and the loops over rows of them that are made into vector instructions.
+//! Stored numbers in either precision, and the loops over rows of them that are made into vector
+//! instructions.
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
 use crate::linalg::Wide;
 
-/// Rows read side by side, so that memory has several streams to bring at once; the length of an array, so not to be tuned at run time.
+/// Rows read side by side, so that memory has several streams to bring at once; the length of an
+/// array, so not to be tuned at run time.
 pub(super) const TOGETHER: usize = 4;
-/// Partial sums of a product, always in the same order: two vectors of eight numbers; the length of an array, so not to be tuned at run time.
+/// Partial sums of a product, always in the same order: two vectors of eight numbers; the length of
+/// an array, so not to be tuned at run time.
 const LANES: usize = 16;
 
 /// A number as it is stored.
@@ -95,12 +98,17 @@ impl<T: Cell> Wide for Inner<'_, T> {
         for (x, v) in row.iter().zip(v) {
             (0..LANES).for_each(|k| sums[k] += x[k].to_f64() * v[k]);
         }
-        sums.iter().sum::<f64>() + row_tail.iter().zip(v_tail).map(|(x, v)| x.to_f64() * v).sum::<f64>()
+        sums.iter().sum::<f64>()
+            + row_tail.iter().zip(v_tail).map(|(x, v)| x.to_f64() * v).sum::<f64>()
     }
 }
 
 /// The sum out += Σ w · row over several rows, as work for wide registers.
-pub(super) struct WeightedRows<'a, T>(pub [&'a [T]; TOGETHER], pub [f64; TOGETHER], pub &'a mut [f64]);
+pub(super) struct WeightedRows<'a, T>(
+    pub [&'a [T]; TOGETHER],
+    pub [f64; TOGETHER],
+    pub &'a mut [f64],
+);
 
 impl<T: Cell> Wide for WeightedRows<'_, T> {
     type Out = ();

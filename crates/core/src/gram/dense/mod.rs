@@ -1,4 +1,5 @@
-//! Terms and combined kernels as matrices: packed triangles, both triangles, and entries in single precision.
+//! Terms and combined kernels as matrices: packed triangles, both triangles, and entries in single
+//! precision.
 
 mod cell;
 mod packed;

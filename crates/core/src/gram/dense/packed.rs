@@ -1,4 +1,5 @@
-//! A symmetric matrix as its packed lower triangle, in either precision: half the numbers, half the traffic.
+//! A symmetric matrix as its packed lower triangle, in either precision: half the numbers, half the
+//! traffic.
 
 use std::ops::Range;
 
@@ -7,7 +8,8 @@ use rayon::prelude::*;
 use super::cell::{Both, Cell, Each, Inner, TOGETHER, WeightedRows};
 use crate::linalg::{Matrix, axpy, in_large_pages, wide};
 
-/// Tasks of a product K v: as many whatever the number of threads, so that the order of sums, and with it the last digit, is always the same.
+/// Tasks of a product K v: as many whatever the number of threads, so that the order of sums, and
+/// with it the last digit, is always the same.
 const PRODUCT_TASKS: usize = 8;
 
 /// The lower triangle of a symmetric matrix: row i holds entries (i, 0..=i).
@@ -32,12 +34,17 @@ impl<T: Cell> Packed<T> {
 
     /// The lower triangle of a square matrix.
     pub fn lower(k: &Matrix) -> Self {
-        let data = (0..k.rows()).flat_map(|i| k.row(i)[..=i].iter().map(|&x| T::from_f64(x))).collect();
+        let data =
+            (0..k.rows()).flat_map(|i| k.row(i)[..=i].iter().map(|&x| T::from_f64(x))).collect();
         Self { n: k.rows(), data }
     }
 
     /// Several matrices filled together: `fill(i, rows)` writes entries (i, 0..=i) of each.
-    pub fn several(n: usize, count: usize, fill: impl Fn(usize, &mut [&mut [T]]) + Sync) -> Vec<Self> {
+    pub fn several(
+        n: usize,
+        count: usize,
+        fill: impl Fn(usize, &mut [&mut [T]]) + Sync,
+    ) -> Vec<Self> {
         let mut all: Vec<Self> = (0..count).map(|_| Self::zeros(n)).collect();
         Self::rows_of(&mut all).par_iter_mut().enumerate().for_each(|(i, rows)| fill(i, rows));
         all
@@ -94,7 +101,8 @@ impl<T: Cell> Packed<T> {
         wide(Each(out, self.row(i), |o: &mut f64, v: f64| *o += w * v));
     }
 
-    /// out[..=i] += Σ w · row i, over several matrices: some at a time, so that memory has several things to bring at once.
+    /// out[..=i] += Σ w · row i, over several matrices: some at a time, so that memory has several
+    /// things to bring at once.
     pub fn add_rows(active: &[(f64, &Self)], i: usize, out: &mut [f64]) {
         let (together, rest) = active.as_chunks::<TOGETHER>();
         for some in together {
@@ -125,7 +133,9 @@ impl<T: Cell> Packed<T> {
             .into_par_iter()
             .map(|k| {
                 // Ends of the tasks, such that each reads as many entries.
-                let end = |k: usize| (self.n as f64 * (k as f64 / PRODUCT_TASKS as f64).sqrt()).round() as usize;
+                let end = |k: usize| {
+                    (self.n as f64 * (k as f64 / PRODUCT_TASKS as f64).sqrt()).round() as usize
+                };
                 let mut out = vec![0.0; end(k + 1)];
                 self.add_product(end(k)..end(k + 1), v, &mut out);
                 out

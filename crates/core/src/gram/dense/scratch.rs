@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Square, packed::Packed};
 
-/// Memory for combined kernels in single precision. A kernel takes it when it is made and leaves it when it is dropped, so that the next one
-/// of the same size writes to pages that are there: fresh pages cost about as much as what is written to them.
+/// Memory for combined kernels in single precision. A kernel takes it when it is made and leaves it
+/// when it is dropped, so that the next one of the same size writes to pages that are there: fresh
+/// pages cost about as much as what is written to them.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     buffers: Arc<Buffers>,

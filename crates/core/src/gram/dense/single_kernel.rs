@@ -1,4 +1,5 @@
-//! A combined kernel with entries in single precision and exact products, for solvers that correct their course.
+//! A combined kernel with entries in single precision and exact products, for solvers that correct
+//! their course.
 
 use std::borrow::Cow;
 
@@ -13,13 +14,15 @@ use super::{
 use crate::{linalg::axpy, tuning::tuning};
 
 tuning! { "single_kernel"
-    /// Share of the trace of the low-rank terms that entries in single precision do without. It goes to the diagonal instead, and products are
-    /// exact, so that it costs the solver corrections and not its answer.
+    /// Share of the trace of the low-rank terms that entries in single precision do without. It
+    /// goes to the diagonal instead, and products are exact, so that it costs the solver
+    /// corrections and not its answer.
     truncated_trace_share: f64 = 1e-3;
 }
 
-/// Mean diagonals for which no entry that counts over- or underflows in single precision: its range is about 1e-38 to 1e38, and entries
-/// beside a large diagonal, or products of two of them, need half of that range in digits.
+/// Mean diagonals for which no entry that counts over- or underflows in single precision: its range
+/// is about 1e-38 to 1e38, and entries beside a large diagonal, or products of two of them, need
+/// half of that range in digits.
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-20..1e20;
 
 /// A combined kernel in single precision, a little left out of its entries but not of its products.
@@ -44,7 +47,8 @@ impl Drop for SingleKernel {
 }
 
 impl SingleKernel {
-    /// From weighted factors and the sum of all other terms; `None` where single precision cannot hold the entries.
+    /// From weighted factors and the sum of all other terms; `None` where single precision cannot
+    /// hold the entries.
     pub(crate) fn new(
         active: &[(f64, &Factor)],
         matrices: Option<AddRow<'_>>,
@@ -54,13 +58,15 @@ impl SingleKernel {
         let mut rows = scratch.take_rows(n);
         let matrices = matrices.map(|add| {
             let mut sum = scratch.take_triangle(n);
-            sum.rows_mut().into_par_iter().zip(rows.data_mut().par_chunks_mut(n)).enumerate().for_each(
-                |(i, (own, row))| {
+            sum.rows_mut()
+                .into_par_iter()
+                .zip(rows.data_mut().par_chunks_mut(n))
+                .enumerate()
+                .for_each(|(i, (own, row))| {
                     own.fill(0.0);
                     add(i, own);
                     row.iter_mut().zip(&*own).for_each(|(out, x)| *out = *x as f32);
-                },
-            );
+                });
             sum
         });
         if matrices.is_none() {

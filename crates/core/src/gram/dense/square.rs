@@ -1,4 +1,5 @@
-//! A symmetric n × n matrix with both triangles present: rows are contiguous, as machines want them.
+//! A symmetric n × n matrix with both triangles present: rows are contiguous, as machines want
+//! them.
 
 use rayon::prelude::*;
 
@@ -11,7 +12,8 @@ use crate::{
 tuning! { "square"
     /// Rows of a stripe whose entries are copied to the other side of the diagonal in one pass.
     rows_per_stripe: usize = 64;
-    /// Rows and columns of a tile that is transposed at a time: two such tiles fit the fastest cache.
+    /// Rows and columns of a tile that is transposed at a time: two such tiles fit the fastest
+    /// cache.
     tile_rows: usize = 16;
     /// Least number of rows of a product K v that one task computes.
     rows_per_task: usize = 64;
@@ -43,7 +45,8 @@ impl<T: Cell> Square<T> {
         &self.data[i * self.n..(i + 1) * self.n]
     }
 
-    /// All numbers, mutable; the lower triangle is the one that counts until [`Gram::mirror`] is called.
+    /// All numbers, mutable; the lower triangle is the one that counts until [`Gram::mirror`] is
+    /// called.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
@@ -62,7 +65,11 @@ impl<T: Cell> Square<T> {
 
     /// The product K v, in double precision.
     pub fn times(&self, v: &[f64]) -> Vec<f64> {
-        (0..self.n).into_par_iter().with_min_len(TUNING.rows_per_task).map(|i| wide(Inner(self.row(i), v))).collect()
+        (0..self.n)
+            .into_par_iter()
+            .with_min_len(TUNING.rows_per_task)
+            .map(|i| wide(Inner(self.row(i), v)))
+            .collect()
     }
 
     /// Copies the lower triangle to the upper one.

@@ -1,6 +1,7 @@
 //! Combined kernels as matrices, from terms of low rank: few large products.
 //!
-//! Σ B W Bᵀ over all bases is Σ Uᵀ V with the rows of Bᵀ in V and those of W Bᵀ in U, or Vᵀ V with the rows of S Bᵀ in V and W = SᵀS.
+//! Σ B W Bᵀ over all bases is Σ Uᵀ V with the rows of Bᵀ in V and those of W Bᵀ in U, or Vᵀ V with
+//! the rows of S Bᵀ in V and W = SᵀS.
 
 use std::borrow::Cow;
 
@@ -20,9 +21,11 @@ use crate::{
 };
 
 tuning! { "sums"
-    /// Rows of the combined matrix that one task fills: a multiple of the rows that the matrix product treats in registers.
+    /// Rows of the combined matrix that one task fills: a multiple of the rows that the matrix
+    /// product treats in registers.
     rows_per_task: usize = 48;
-    /// Rows of V gathered at a time, where no basis alone has more: a product this deep no longer pays for writing to the result.
+    /// Rows of V gathered at a time, where no basis alone has more: a product this deep no longer
+    /// pays for writing to the result.
     rows_of_v_at_once: usize = 1024;
 }
 
@@ -33,22 +36,42 @@ pub(crate) trait Real: Cell {
     /// The rows of Bᵀ, one after another.
     fn column_major(basis: &Basis) -> Cow<'_, [Self]>;
     /// Adds a b to c, for shape (m, k, n); c has a row stride.
-    fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize));
+    fn gemm(
+        shape: (usize, usize, usize),
+        a: Strided<'_, Self>,
+        b: Strided<'_, Self>,
+        c: (&mut [Self], usize),
+    );
 }
 
 /// Entries to which products in precision T are added.
 pub(crate) trait Sum<T>: Cell {
-    fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [Self], usize));
+    fn add_product(
+        shape: (usize, usize, usize),
+        a: Strided<'_, T>,
+        b: Strided<'_, T>,
+        c: (&mut [Self], usize),
+    );
 }
 
 impl<T: Real> Sum<T> for T {
-    fn add_product(shape: (usize, usize, usize), a: Strided<'_, T>, b: Strided<'_, T>, c: (&mut [T], usize)) {
+    fn add_product(
+        shape: (usize, usize, usize),
+        a: Strided<'_, T>,
+        b: Strided<'_, T>,
+        c: (&mut [T], usize),
+    ) {
         T::gemm(shape, a, b, c);
     }
 }
 
 impl Sum<f32> for f64 {
-    fn add_product(shape: (usize, usize, usize), a: Strided<'_, f32>, b: Strided<'_, f32>, c: (&mut [f64], usize)) {
+    fn add_product(
+        shape: (usize, usize, usize),
+        a: Strided<'_, f32>,
+        b: Strided<'_, f32>,
+        c: (&mut [f64], usize),
+    ) {
         let (rows, _, cols) = shape;
         let mut own = vec![0.0; rows * cols];
         gemm_single(shape, a, b, (&mut own, cols));
@@ -68,7 +91,12 @@ impl Real for f64 {
         basis.column_major()
     }
 
-    fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
+    fn gemm(
+        shape: (usize, usize, usize),
+        a: Strided<'_, Self>,
+        b: Strided<'_, Self>,
+        c: (&mut [Self], usize),
+    ) {
         gemm(shape, a, b, c);
     }
 }
@@ -83,7 +111,12 @@ impl Real for f32 {
         Cow::Borrowed(basis.column_major_single())
     }
 
-    fn gemm(shape: (usize, usize, usize), a: Strided<'_, Self>, b: Strided<'_, Self>, c: (&mut [Self], usize)) {
+    fn gemm(
+        shape: (usize, usize, usize),
+        a: Strided<'_, Self>,
+        b: Strided<'_, Self>,
+        c: (&mut [Self], usize),
+    ) {
         gemm_single(shape, a, b, c);
     }
 }
@@ -91,17 +124,19 @@ impl Real for f32 {
 /// Adds Σ weight · L Lᵀ to the lower triangle of `out`.
 pub fn add(active: &[(f64, &Factor)], out: &mut Gram) {
     let groups = by_basis(active);
-    let parts: Vec<(&Basis, Middle)> = groups.iter().map(|g| (&**g[0].1.basis(), Middle::new(g))).collect();
+    let parts: Vec<(&Basis, Middle)> =
+        groups.iter().map(|g| (&**g[0].1.basis(), Middle::new(g))).collect();
     add_all::<f64, f64>(&parts.iter().map(|(b, middle)| (*b, middle)).collect::<Vec<_>>(), out);
 }
 
-/// Adds Σ weight · L Lᵀ in single precision, with up to a share of the trace left out: whole terms of which hardly anything is there, and parts of
-/// a shared basis that hardly count.
+/// Adds Σ weight · L Lᵀ in single precision, with up to a share of the trace left out: whole terms
+/// of which hardly anything is there, and parts of a shared basis that hardly count.
 pub fn add_truncated(active: &[(f64, &Factor)], share: f64, out: &mut Gram) {
     let traces: Vec<f64> = active.iter().map(|(w, f)| w * f.trace_of_square()).collect();
     let allowed = 0.5 * share * traces.iter().sum::<f64>();
     let least = allowed / traces.len().max(1) as f64;
-    let kept: Vec<(f64, &Factor)> = active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
+    let kept: Vec<(f64, &Factor)> =
+        active.iter().zip(&traces).filter(|(_, t)| **t > least).map(|(f, _)| *f).collect();
     if !kept.is_empty() {
         let sum = LowRankSum::new(&kept);
         add_all::<f32, f64>(&sum.truncated(allowed / sum.trace()).pieces(), out);
@@ -124,7 +159,11 @@ pub(crate) fn add_all<T: Real, S: Sum<T>>(mut parts: &[(&Basis, &Middle)], out: 
 }
 
 /// Adds some of the parts, with V and, where it differs, U gathered in the two buffers.
-fn add_some<T: Real, S: Sum<T>>(parts: &[(&Basis, &Middle)], [right, left]: &mut [Vec<T>; 2], out: &mut Square<S>) {
+fn add_some<T: Real, S: Sum<T>>(
+    parts: &[(&Basis, &Middle)],
+    [right, left]: &mut [Vec<T>; 2],
+    out: &mut Square<S>,
+) {
     let n = out.n();
     let depth = parts.iter().map(|(_, middle)| middle.rank()).sum::<usize>();
     let fill = |buffer: &mut Vec<T>, is_left: bool| {
@@ -136,7 +175,9 @@ fn add_some<T: Real, S: Sum<T>>(parts: &[(&Basis, &Middle)], [right, left]: &mut
             tasks.push((basis, middle, own));
             rest = after;
         }
-        tasks.into_par_iter().for_each(|(basis, middle, own)| put::<T>(basis, middle, is_left, own));
+        tasks
+            .into_par_iter()
+            .for_each(|(basis, middle, own)| put::<T>(basis, middle, is_left, own));
     };
     fill(right, false);
     let differ = parts.iter().any(|(_, middle)| matches!(middle, Middle::Square(_)));
@@ -173,12 +214,19 @@ fn put<T: Real>(basis: &Basis, middle: &Middle, is_left: bool, out: &mut [T]) {
 fn add_rows<T: Real, S: Sum<T>>(left: &[T], right: &[T], out: &mut Square<S>) {
     let n = out.n();
     let depth = right.len() / n.max(1);
-    out.data_mut().par_chunks_mut(TUNING.rows_per_task * n.max(1)).enumerate().for_each(|(b, rows)| {
-        let (first, count) = (b * TUNING.rows_per_task, rows.len() / n);
-        if depth > 0 {
-            S::add_product((count, depth, first + count), (&left[first..], 1, n), (right, n, 1), (rows, n));
-        }
-    });
+    out.data_mut().par_chunks_mut(TUNING.rows_per_task * n.max(1)).enumerate().for_each(
+        |(b, rows)| {
+            let (first, count) = (b * TUNING.rows_per_task, rows.len() / n);
+            if depth > 0 {
+                S::add_product(
+                    (count, depth, first + count),
+                    (&left[first..], 1, n),
+                    (right, n, 1),
+                    (rows, n),
+                );
+            }
+        },
+    );
 }
 
 /// Adds rowsᵀ rows to the lower triangle of `out`.

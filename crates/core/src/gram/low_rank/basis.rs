@@ -1,4 +1,5 @@
-//! The columns of a basis: row after row where there are many rows, column after column where there are few.
+//! The columns of a basis: row after row where there are many rows, column after column where there
+//! are few.
 
 use std::{
     borrow::Cow,
@@ -10,11 +11,13 @@ use crate::{
     linalg::{Matrix, axpy, axpy_four, dot, dots},
 };
 
-/// With fewer rows than this, columns are kept one after another, and no basis is shared: finding one costs more than it saves. It decides how
-/// numbers are laid out, and with that the last digit of every sum, so that it is not to be tuned at run time.
+/// With fewer rows than this, columns are kept one after another, and no basis is shared: finding
+/// one costs more than it saves. It decides how numbers are laid out, and with that the last digit
+/// of every sum, so that it is not to be tuned at run time.
 pub(crate) const FEW_ROWS: usize = 512;
 
-/// The columns B of a basis, and copies of them in other layouts that sums read, made when first asked for.
+/// The columns B of a basis, and copies of them in other layouts that sums read, made when first
+/// asked for.
 #[derive(Debug, Clone)]
 pub struct Basis {
     numbers: Arc<BasisNumbers>,
@@ -60,7 +63,12 @@ impl Basis {
     }
 
     fn of(numbers: BasisNumbers) -> Self {
-        Self { numbers: Arc::new(numbers), scale: None, single: OnceLock::new(), squares: OnceLock::new() }
+        Self {
+            numbers: Arc::new(numbers),
+            scale: None,
+            single: OnceLock::new(),
+            squares: OnceLock::new(),
+        }
     }
 
     fn numbers(&self) -> &Matrix {
@@ -112,7 +120,9 @@ impl Basis {
         match (&*self.numbers, &self.scale) {
             (BasisNumbers::Rows(rows), _) => Cow::Borrowed(rows),
             (BasisNumbers::Columns(columns), None) => Cow::Owned(columns.transposed()),
-            (BasisNumbers::Columns(columns), Some(s)) => Cow::Owned(columns.transposed().scale_rows(s)),
+            (BasisNumbers::Columns(columns), Some(s)) => {
+                Cow::Owned(columns.transposed().scale_rows(s))
+            }
         }
     }
 
@@ -137,9 +147,9 @@ impl Basis {
         match &*self.numbers {
             BasisNumbers::Rows(rows) => Cow::Owned(rows.transposed().into_numbers()),
             BasisNumbers::Columns(columns) if self.scale.is_none() => Cow::Borrowed(columns.data()),
-            BasisNumbers::Columns(columns) => {
-                (0..columns.rows()).flat_map(|k| self.scaled(Cow::Borrowed(columns.row(k))).into_owned()).collect()
-            }
+            BasisNumbers::Columns(columns) => (0..columns.rows())
+                .flat_map(|k| self.scaled(Cow::Borrowed(columns.row(k))).into_owned())
+                .collect(),
         }
     }
 
@@ -148,15 +158,23 @@ impl Basis {
         self.single.get_or_init(|| self.column_major().iter().map(|&x| x as f32).collect())
     }
 
-    /// Writes the first columns times `factor`, as many as `out` holds; false where B lies row after row, and nothing was written.
-    pub(crate) fn write_head<T>(&self, factor: f64, out: &mut [T], round: impl Fn(f64) -> T) -> bool {
+    /// Writes the first columns times `factor`, as many as `out` holds; false where B lies row
+    /// after row, and nothing was written.
+    pub(crate) fn write_head<T>(
+        &self,
+        factor: f64,
+        out: &mut [T],
+        round: impl Fn(f64) -> T,
+    ) -> bool {
         match (&*self.numbers, &self.scale) {
             (BasisNumbers::Columns(columns), None) => {
                 out.iter_mut().zip(columns.data()).for_each(|(o, x)| *o = round(factor * x));
             }
             (BasisNumbers::Columns(columns), Some(s)) => {
                 let s: Vec<f64> = s.iter().map(|s| factor * s).collect();
-                for (out, column) in out.chunks_exact_mut(s.len()).zip(columns.data().chunks_exact(s.len())) {
+                for (out, column) in
+                    out.chunks_exact_mut(s.len()).zip(columns.data().chunks_exact(s.len()))
+                {
                     out.iter_mut().zip(column).zip(&s).for_each(|((o, x), s)| *o = round(s * x));
                 }
             }
@@ -176,7 +194,9 @@ impl Basis {
             BasisNumbers::Rows(rows) => rows.column_squares(),
             BasisNumbers::Columns(columns) => {
                 let square = |column: Cow<'_, [f64]>| dot(&column, &column);
-                (0..columns.rows()).map(|k| square(self.scaled(Cow::Borrowed(columns.row(k))))).collect()
+                (0..columns.rows())
+                    .map(|k| square(self.scaled(Cow::Borrowed(columns.row(k)))))
+                    .collect()
             }
         })
     }
@@ -192,7 +212,9 @@ impl Basis {
                     axpy_four(*w, [0, 1, 2, 3].map(|j| columns.row(4 * k + j)), &mut out);
                 }
                 let first = 4 * fours.len();
-                rest.iter().enumerate().for_each(|(k, w)| axpy(*w, columns.row(first + k), &mut out));
+                rest.iter()
+                    .enumerate()
+                    .for_each(|(k, w)| axpy(*w, columns.row(first + k), &mut out));
                 self.scaled(Cow::Owned(out)).into_owned()
             }
         }
@@ -216,7 +238,8 @@ impl Basis {
         match &*self.numbers {
             BasisNumbers::Rows(rows) => Self::new(rows.select_rows(index)),
             BasisNumbers::Columns(columns) => {
-                let scale = self.scale.as_ref().map(|s| Arc::new(index.iter().map(|&i| s[i]).collect()));
+                let scale =
+                    self.scale.as_ref().map(|s| Arc::new(index.iter().map(|&i| s[i]).collect()));
                 Self { scale, ..Self::from_columns(columns.select_cols(index)) }
             }
         }
@@ -229,7 +252,12 @@ impl Basis {
             BasisNumbers::Rows(rows) => Self::of(BasisNumbers::Rows(rows.scale_rows(s))),
             BasisNumbers::Columns(_) => {
                 let scale = Some(Arc::new(self.scaled(Cow::Borrowed(s)).into_owned()));
-                Self { numbers: Arc::clone(&self.numbers), scale, single: OnceLock::new(), squares: OnceLock::new() }
+                Self {
+                    numbers: Arc::clone(&self.numbers),
+                    scale,
+                    single: OnceLock::new(),
+                    squares: OnceLock::new(),
+                }
             }
         }
     }
@@ -244,7 +272,9 @@ impl Basis {
         let in_columns = self.is_column_major();
         let numbers = self.own();
         if in_columns {
-            mean.iter().enumerate().for_each(|(k, m)| numbers.row_mut(k).iter_mut().for_each(|x| *x -= m));
+            mean.iter()
+                .enumerate()
+                .for_each(|(k, m)| numbers.row_mut(k).iter_mut().for_each(|x| *x -= m));
         } else {
             (0..numbers.rows()).for_each(|i| axpy(-1.0, mean, numbers.row_mut(i)));
         }

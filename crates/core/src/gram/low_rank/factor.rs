@@ -1,10 +1,11 @@
-//! Low-rank terms: K ≈ L Lᵀ by pivoted Cholesky with a certified residual, or by exact monomial features.
+//! Low-rank terms: K ≈ L Lᵀ by pivoted Cholesky with a certified residual, or by exact monomial
+//! features.
 //!
-//! In: the diagonal of K and a way to get its columns. Out: L (n × r) and the trace of K − L Lᵀ, which is positive
-//! semidefinite, so 0 ≤ aᵀ(K − L Lᵀ)a ≤ residual·‖a‖².
+//! In: the diagonal of K and a way to get its columns. Out: L (n × r) and the trace of K − L Lᵀ,
+//! which is positive semidefinite, so 0 ≤ aᵀ(K − L Lᵀ)a ≤ residual·‖a‖².
 //!
-//! A new point x has features φ(x) = L_PP⁻¹ k(P, x), P the pivots: the map that made the training rows. So a linear
-//! function ⟨w, φ(x)⟩ is Σ_{j∈P} c_j k(x_j, x) with L_PPᵀ c = w.
+//! A new point x has features φ(x) = L_PP⁻¹ k(P, x), P the pivots: the map that made the training
+//! rows. So a linear function ⟨w, φ(x)⟩ is Σ_{j∈P} c_j k(x_j, x) with L_PPᵀ c = w.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -45,7 +46,8 @@ pub struct Factor {
     coords: Option<Arc<Coords>>,
     /// Rows of L at the pivots, where B is shared.
     pivot_rows: Option<Matrix>,
-    /// Certified: aᵀKa ≤ ‖Lᵀa‖² + residual·‖a‖². The trace of K − L Lᵀ, and what sharing a basis and rounding add.
+    /// Certified: aᵀKa ≤ ‖Lᵀa‖² + residual·‖a‖². The trace of K − L Lᵀ, and what sharing a basis
+    /// and rounding add.
     pub residual: f64,
     map: Map,
     /// The row that centring subtracted from every row.
@@ -54,7 +56,8 @@ pub struct Factor {
     divisor: f64,
     /// ‖L‖², where it is known without the columns of L.
     square: Option<f64>,
-    /// Sharing a basis may leave out this times the tolerance: less than 1 where normalisation magnifies what is left out.
+    /// Sharing a basis may leave out this times the tolerance: less than 1 where normalisation
+    /// magnifies what is left out.
     pub(crate) fineness: f64,
 }
 
@@ -87,17 +90,23 @@ impl Coords {
 }
 
 impl Factor {
-    /// Pivoted Cholesky, the largest residual diagonal first; `None` when the limit is reached or it can be foreseen. `column(j, out)` writes
-    /// column j of K.
-    pub fn pivoted(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+    /// Pivoted Cholesky, the largest residual diagonal first; `None` when the limit is reached or
+    /// it can be foreseen. `column(j, out)` writes column j of K.
+    pub fn pivoted(
+        diagonal: &[f64],
+        limit: RankLimit,
+        column: impl FnMut(usize, &mut [f64]),
+    ) -> Option<Self> {
         let Pivoted { columns, pivots, left } = Pivoted::new(diagonal, limit, column)?;
-        // Each diagonal entry was reduced `rank` times, each time with one rounding of its own size.
+        // Each diagonal entry was reduced `rank` times, each time with one rounding of its own
+        // size.
         let rounding = (pivots.len() + 1) as f64 * f64::EPSILON * diagonal.iter().sum::<f64>();
         Some(Self::own(Basis::from_columns(columns), left + rounding, Map::Pivots(pivots)))
     }
 
-    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹ K_Ln (Williams2001), by a pivoted Cholesky
-    /// of K_LL, so that landmarks that say nothing new are left out. With the share of the trace that it lacks.
+    /// The kernel that agrees with K on all rows against the landmarks, and no other: K_nL K_LL⁻¹
+    /// K_Ln (Williams2001), by a pivoted Cholesky of K_LL, so that landmarks that say nothing new
+    /// are left out. With the share of the trace that it lacks.
     pub fn landmarks(
         landmarks: &[usize],
         diagonal: &[f64],
@@ -117,25 +126,44 @@ impl Factor {
         let (triangle, rank) = (inner.columns.select_cols(chosen).transposed(), chosen.len());
         let mut rows = Matrix::zeros(n, rank);
         // Row i solves L_PP f = k(P, x_i), as new rows do.
-        rows.data_mut().par_chunks_mut(rank.max(1)).with_min_len(TUNING.rows_per_task).enumerate().for_each(
-            |(i, f)| {
+        rows.data_mut()
+            .par_chunks_mut(rank.max(1))
+            .with_min_len(TUNING.rows_per_task)
+            .enumerate()
+            .for_each(|(i, f)| {
                 for j in 0..rank {
                     let line = triangle.row(j);
                     f[j] = (columns[j][i] - dot(&line[..j], &f[..j])) / line[j];
                 }
-            },
-        );
+            });
         let pivots: Vec<usize> = chosen.iter().map(|&j| landmarks[j]).collect();
         // Rows of pivots are those of the triangle to the last bit, as for new points.
-        pivots.iter().enumerate().for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
-        let lost: f64 = (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
+        pivots
+            .iter()
+            .enumerate()
+            .for_each(|(j, &p)| rows.row_mut(p).copy_from_slice(triangle.row(j)));
+        let lost: f64 =
+            (0..n).map(|i| (diagonal[i] - dot(rows.row(i), rows.row(i))).max(0.0)).sum();
         let trace: f64 = diagonal.iter().sum();
-        Some((Self::own(Basis::new(rows), 0.0, Map::Pivots(pivots)), if trace > 0.0 { lost / trace } else { 0.0 }))
+        Some((
+            Self::own(Basis::new(rows), 0.0, Map::Pivots(pivots)),
+            if trace > 0.0 { lost / trace } else { 0.0 },
+        ))
     }
 
     fn own(frame: Basis, residual: f64, map: Map) -> Self {
         let (basis, coords, pivot_rows) = (Arc::new(frame), None, None);
-        Self { basis, coords, pivot_rows, residual, map, mean: None, divisor: 1.0, square: None, fineness: 1.0 }
+        Self {
+            basis,
+            coords,
+            pivot_rows,
+            residual,
+            map,
+            mean: None,
+            divisor: 1.0,
+            square: None,
+            fineness: 1.0,
+        }
     }
 
     /// A factor from exact features, one row per sample.
@@ -150,7 +178,8 @@ impl Factor {
 
     /// Bytes that it takes beside its basis.
     pub fn bytes(&self) -> u64 {
-        let coords = self.coords.iter().map(|c| size_of_val(c.rows.data()) + size_of_val(&c.square[..]));
+        let coords =
+            self.coords.iter().map(|c| size_of_val(c.rows.data()) + size_of_val(&c.square[..]));
         let pivots = self.pivot_rows.iter().map(|m| size_of_val(m.data()));
         coords.chain(pivots).sum::<usize>() as u64
     }
@@ -278,11 +307,18 @@ impl Factor {
         self.fineness = 1.0;
     }
 
-    /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own. `basis` is diag(s) B.
+    /// The factor of diag(s) K diag(s), for solvers: it has no extension to new points of its own.
+    /// `basis` is diag(s) B.
     #[must_use]
     pub fn scaled(&self, s: &[f64], basis: Arc<Basis>) -> Self {
         let largest = s.iter().fold(0.0f64, |m, s| m.max(s * s));
-        Self { basis, residual: self.residual * largest, pivot_rows: None, square: None, ..self.clone() }
+        Self {
+            basis,
+            residual: self.residual * largest,
+            pivot_rows: None,
+            square: None,
+            ..self.clone()
+        }
     }
 
     /// The factor of diag(s) K diag(s) with a basis of its own, as wide as L.
@@ -304,7 +340,8 @@ impl Factor {
         }
     }
 
-    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points: its varying part and its constant part.
+    /// The function Σ_i a_i k(x_i, ·) of the factored kernel, for new points: its varying part and
+    /// its constant part.
     pub fn extension(&self, a: &[f64]) -> (Combination, f64) {
         let mut w = self.project(a);
         let offset = self.mean.as_ref().map_or(0.0, |mean| -dot(mean, &w));
@@ -361,7 +398,8 @@ mod tests {
         let k = f.block(&x, &x);
         for (tolerance, center) in [(1e-3, false), (1e-8, false), (1e-12, true)] {
             let limit = RankLimit { tolerance, max_rank: 60 };
-            let mut l = Factor::pivoted(&f.diagonal(&x), limit, |j, out| f.row(x.row(j), &x, out)).unwrap();
+            let mut l =
+                Factor::pivoted(&f.diagonal(&x), limit, |j, out| f.row(x.row(j), &x, out)).unwrap();
             assert!(l.residual <= 1.01 * tolerance * 60.0);
             let error = |i: usize, j: usize, l: &Factor| k[(i, j)] - dot(&l.row(i), &l.row(j));
             let trace: f64 = (0..60).map(|i| error(i, i, &l)).sum();
@@ -374,7 +412,8 @@ mod tests {
             let w = l.project(&a);
             let (Combination::Samples { index, coef }, offset) = l.extension(&a) else { panic!() };
             for i in 0..60 {
-                let ours: f64 = index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
+                let ours: f64 =
+                    index.iter().zip(&coef).map(|(&j, c)| c * k[(i, j)]).sum::<f64>() + offset;
                 assert!((ours - dot(&l.row(i), &w)).abs() < 1e-8, "row {i}");
             }
         }

@@ -83,13 +83,15 @@ impl<'a> Images<'a> {
     pub fn matrix(&self) -> Matrix {
         let (n, count) = (self.n, self.forms.len());
         let mut out = Matrix::zeros(n, count);
-        out.data_mut().par_chunks_mut(TUNING.rows_per_task * count.max(1)).enumerate().for_each(|(b, rows)| {
-            let first = b * TUNING.rows_per_task;
-            self.groups.iter().for_each(|group| group.put(first, count, rows));
-            for (i, row) in rows.chunks_exact_mut(count).enumerate() {
-                self.dense.iter().for_each(|(t, own)| row[*t] = own[first + i]);
-            }
-        });
+        out.data_mut().par_chunks_mut(TUNING.rows_per_task * count.max(1)).enumerate().for_each(
+            |(b, rows)| {
+                let first = b * TUNING.rows_per_task;
+                self.groups.iter().for_each(|group| group.put(first, count, rows));
+                for (i, row) in rows.chunks_exact_mut(count).enumerate() {
+                    self.dense.iter().for_each(|(t, own)| row[*t] = own[first + i]);
+                }
+            },
+        );
         out
     }
 
@@ -115,7 +117,10 @@ impl<'a> ImageGroup<'a> {
         let basis: &Basis = group[0].1.basis();
         let projected = basis.transposed_times(a);
         let mut coords = Matrix::zeros(group.len(), basis.cols());
-        let rows = coords.data_mut().par_chunks_mut(basis.cols().max(1)).with_min_len(TUNING.terms_per_task);
+        let rows = coords
+            .data_mut()
+            .par_chunks_mut(basis.cols().max(1))
+            .with_min_len(TUNING.terms_per_task);
         let forms = rows.zip(group).map(|(own, (_, f))| match f.coords() {
             None => {
                 own.copy_from_slice(&projected);
@@ -141,7 +146,15 @@ impl<'a> ImageGroup<'a> {
         let (depth, width, height) = (self.basis.cols(), self.terms.len(), rows.len() / count);
         let mut block = vec![0.0; height * width];
         let basis = self.basis.rows();
-        gemm_nt(height, width, depth, &basis.data()[first * depth..], self.coords.data(), &mut block, width);
+        gemm_nt(
+            height,
+            width,
+            depth,
+            &basis.data()[first * depth..],
+            self.coords.data(),
+            &mut block,
+            width,
+        );
         for (row, own) in rows.chunks_exact_mut(count).zip(block.chunks_exact(width)) {
             self.terms.iter().zip(own).for_each(|(&t, x)| row[t] = *x);
         }

@@ -1,4 +1,5 @@
-//! Terms of one basis B, summed: Σ w_m L_m L_mᵀ = B W Bᵀ with the small matrix W = Σ w_m R_mᵀ R_m, or a root of it.
+//! Terms of one basis B, summed: Σ w_m L_m L_mᵀ = B W Bᵀ with the small matrix W = Σ w_m R_mᵀ R_m,
+//! or a root of it.
 
 use super::{
     Basis, Factor,
@@ -9,7 +10,8 @@ use crate::linalg::{Matrix, axpy, dot};
 /// The middle W of K = B W Bᵀ, the sum of the terms of one basis.
 #[derive(Debug, Clone)]
 pub(crate) enum Middle {
-    /// One term alone: W is this multiple of the identity on this number of first columns, and 0 on the others.
+    /// One term alone: W is this multiple of the identity on this number of first columns, and 0 on
+    /// the others.
     Multiple(f64, usize),
     /// The matrix W itself.
     Square(Matrix),
@@ -37,7 +39,9 @@ impl Middle {
     /// The trace of B W Bᵀ for orthonormal columns of B, or any columns of the only term.
     pub(crate) fn trace(&self, basis: &Basis) -> f64 {
         match self {
-            Self::Multiple(weight, columns) => weight * basis.squares()[..*columns].iter().sum::<f64>(),
+            Self::Multiple(weight, columns) => {
+                weight * basis.squares()[..*columns].iter().sum::<f64>()
+            }
             Self::Square(w) => (0..w.rows()).map(|i| w[(i, i)]).sum(),
             Self::Root(s) => dot(s.data(), s.data()),
         }
@@ -64,11 +68,14 @@ impl Middle {
         }
     }
 
-    /// A root of W with few rows, which leaves out a share of the trace of W; one term alone stays as it is.
+    /// A root of W with few rows, which leaves out a share of the trace of W; one term alone stays
+    /// as it is.
     pub(crate) fn truncated(&self, share: f64) -> Self {
         match self {
             Self::Square(w) => Self::Root(root_to(w, share)),
-            Self::Root(s) if share > EXACT => Self::Root(root_to(&mirrored(s.transposed().outer()), share)),
+            Self::Root(s) if share > EXACT => {
+                Self::Root(root_to(&mirrored(s.transposed().outer()), share))
+            }
             Self::Root(_) | Self::Multiple(..) => self.clone(),
         }
     }
@@ -119,7 +126,8 @@ fn mirrored(mut w: Matrix) -> Matrix {
 /// Share of a trace at and below which nothing is left out: a few units of the last digit.
 pub const EXACT: f64 = 1e-15;
 
-/// A matrix S with SᵀS ≈ W that leaves out a share of the trace of W: its rows are the columns of a pivoted Cholesky factor.
+/// A matrix S with SᵀS ≈ W that leaves out a share of the trace of W: its rows are the columns of a
+/// pivoted Cholesky factor.
 fn root_to(w: &Matrix, share: f64) -> Matrix {
     let diagonal: Vec<f64> = (0..w.rows()).map(|i| w[(i, i)]).collect();
     let limit = RankLimit { tolerance: share.max(EXACT), max_rank: w.rows() };

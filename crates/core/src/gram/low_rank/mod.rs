@@ -1,4 +1,5 @@
-//! Terms of low rank: K ≈ L Lᵀ with L = B Rᵀ, the basis B shared by terms that live in nearly one space.
+//! Terms of low rank: K ≈ L Lᵀ with L = B Rᵀ, the basis B shared by terms that live in nearly one
+//! space.
 
 mod bases;
 mod basis;

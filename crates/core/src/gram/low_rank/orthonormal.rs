@@ -8,17 +8,20 @@ use crate::{
 };
 
 tuning! { "orthonormal"
-    /// Blocks with fewer columns are joined: a product with a narrow block costs nearly as much as one with a block of this width.
+    /// Blocks with fewer columns are joined: a product with a narrow block costs nearly as much as
+    /// one with a block of this width.
     narrow_block_columns: usize = 32;
-    /// Largest number of rounds in which a matrix gives columns: each round leaves about [`AT_ONCE`] of the square, so that two or three
-    /// reach rounding.
+    /// Largest number of rounds in which a matrix gives columns: each round leaves about
+    /// [`AT_ONCE`] of the square, so that two or three reach rounding.
     rounds: usize = 8;
-    /// Rows of a matrix that one task treats. The number fixes the order of sums, whatever the number of threads.
+    /// Rows of a matrix that one task treats. The number fixes the order of sums, whatever the
+    /// number of threads.
     rows_per_task: usize = 2048;
 }
 
-/// Columns taken from a remainder at once span all but this share of its square. Products of its columns cannot tell apart what lies below:
-/// they are squares, exact to about 1e-16, and a triangular factor of them loses some digits more.
+/// Columns taken from a remainder at once span all but this share of its square. Products of its
+/// columns cannot tell apart what lies below: they are squares, exact to about 1e-16, and a
+/// triangular factor of them loses some digits more.
 const AT_ONCE: f64 = 1e-11;
 
 /// Orthonormal columns Q, in blocks that were found together.
@@ -43,15 +46,22 @@ impl Columns {
         self.blocks.truncate(blocks);
     }
 
-    /// Coordinates of the columns of `left`, a row per column, in the columns so far. `left` keeps what those do not span.
+    /// Coordinates of the columns of `left`, a row per column, in the columns so far. `left` keeps
+    /// what those do not span.
     pub(super) fn take_away(&self, left: &mut Matrix) -> Matrix {
         let coords: Vec<Matrix> = self.blocks.iter().map(|q| take_away(q, left)).collect();
         side_by_side(&coords)
     }
 
-    /// Coordinates of the columns of L, a row per column, and the norm of what is left out of L. Columns are added until that is at most
-    /// the share `remainder` of the norm of L; `None` where it takes more than `most` of them.
-    pub(super) fn take_in(&mut self, l: &Matrix, remainder: f64, mut most: usize) -> Option<(Matrix, f64)> {
+    /// Coordinates of the columns of L, a row per column, and the norm of what is left out of L.
+    /// Columns are added until that is at most the share `remainder` of the norm of L; `None` where
+    /// it takes more than `most` of them.
+    pub(super) fn take_in(
+        &mut self,
+        l: &Matrix,
+        remainder: f64,
+        mut most: usize,
+    ) -> Option<(Matrix, f64)> {
         let mut left = l.clone();
         let allowed = remainder * remainder * dot(l.data(), l.data());
         let mut coords: Vec<Matrix> = self.blocks.iter().map(|q| take_away(q, &mut left)).collect();
@@ -62,7 +72,8 @@ impl Columns {
             }
             let (pivots, lower) = pivoted(inner(&left, &left), allowed.max(AT_ONCE * total), most)?;
             most -= pivots.len();
-            // Right angles are exact only to the share above, and not towards earlier columns: once more.
+            // Right angles are exact only to the share above, and not towards earlier columns: once
+            // more.
             let mut next = left.select_cols(&pivots).times_transposed(&inverse(&lower));
             self.blocks.iter().for_each(|q| _ = take_away(q, &mut next));
             let again = Cholesky::new(inner(&next, &next), "new columns of a basis").ok()?;
@@ -71,13 +82,16 @@ impl Columns {
             self.blocks.push(next);
         }
         self.merge();
-        let coords = if coords.is_empty() { Matrix::zeros(l.cols(), 0) } else { side_by_side(&coords) };
+        let coords =
+            if coords.is_empty() { Matrix::zeros(l.cols(), 0) } else { side_by_side(&coords) };
         Some((coords, dot(left.data(), left.data()).sqrt()))
     }
 
-    /// Makes one block of the last blocks where they have few columns: products with many columns are faster.
+    /// Makes one block of the last blocks where they have few columns: products with many columns
+    /// are faster.
     fn merge(&mut self) {
-        let small = self.blocks.iter().rev().take_while(|b| b.cols() < TUNING.narrow_block_columns).count();
+        let small =
+            self.blocks.iter().rev().take_while(|b| b.cols() < TUNING.narrow_block_columns).count();
         if small > 1 {
             let last = self.blocks.split_off(self.blocks.len() - small);
             self.blocks.push(side_by_side(&last));
@@ -96,7 +110,10 @@ fn inner(a: &Matrix, b: &Matrix) -> Matrix {
     if m == 0 || p == 0 {
         return Matrix::zeros(m, p);
     }
-    let chunks = a.data().par_chunks(TUNING.rows_per_task * m).zip(b.data().par_chunks(TUNING.rows_per_task * p));
+    let chunks = a
+        .data()
+        .par_chunks(TUNING.rows_per_task * m)
+        .zip(b.data().par_chunks(TUNING.rows_per_task * p));
     let sums: Vec<Vec<f64>> = chunks
         .map(|(a, b)| {
             let mut own = vec![0.0; m * p];
@@ -126,8 +143,8 @@ fn take_away(q: &Matrix, left: &mut Matrix) -> Matrix {
     coords
 }
 
-/// The columns that span all of a symmetric matrix but `rest` of its trace, each time the one of which most is left, and their triangular
-/// factor; `None` where it takes more than `most` columns.
+/// The columns that span all of a symmetric matrix but `rest` of its trace, each time the one of
+/// which most is left, and their triangular factor; `None` where it takes more than `most` columns.
 fn pivoted(square: Matrix, rest: f64, most: usize) -> Option<(Vec<usize>, Matrix)> {
     let m = square.rows();
     let mut left: Vec<f64> = (0..m).map(|j| square[(j, j)]).collect();

@@ -13,20 +13,25 @@ use crate::{
 tuning! { "pivots"
     /// Columns for which memory is allocated at a time.
     columns_ahead: usize = 16;
-    /// Pivots between two looks at whether the elimination will end within its limit, and before the first.
+    /// Pivots between two looks at whether the elimination will end within its limit, and before
+    /// the first.
     pivots_per_look: usize = 16;
     /// Pivots before the last half of them is read as a trend.
     pivots_for_trend: usize = 64;
-    /// The elimination is given up if covering the samples at the present pace takes this many times the limit.
+    /// The elimination is given up if covering the samples at the present pace takes this many
+    /// times the limit.
     covering_excess: f64 = 2.0;
-    /// The elimination is given up if falling geometrically at the mean pace so far takes this many times the limit.
+    /// The elimination is given up if falling geometrically at the mean pace so far takes this many
+    /// times the limit.
     falling_excess: f64 = 8.0;
-    /// The elimination is given up if the pace of the last half of the pivots takes this many times what is left of the limit, while the fall
-    /// does not slow down.
+    /// The elimination is given up if the pace of the last half of the pivots takes this many times
+    /// what is left of the limit, while the fall does not slow down.
     trend_excess: f64 = 6.0;
-    /// The same limit for a fall that slows down, where what the trend promises is the least that it takes.
+    /// The same limit for a fall that slows down, where what the trend promises is the least that
+    /// it takes.
     slowing_trend_excess: f64 = 1.5;
-    /// The fall slows down if the last half of the pivots gained less than this multiple of what the quarter before gained.
+    /// The fall slows down if the last half of the pivots gained less than this multiple of what
+    /// the quarter before gained.
     slowing_gain_ratio: f64 = 2.0;
 }
 
@@ -48,14 +53,23 @@ pub(crate) struct Pivoted {
 }
 
 impl Pivoted {
-    /// Ties go to the lowest index; `None` when the limit is reached or it can be foreseen. `column(j, out)` writes column j of K.
-    pub fn new(diagonal: &[f64], limit: RankLimit, column: impl FnMut(usize, &mut [f64])) -> Option<Self> {
+    /// Ties go to the lowest index; `None` when the limit is reached or it can be foreseen.
+    /// `column(j, out)` writes column j of K.
+    pub fn new(
+        diagonal: &[f64],
+        limit: RankLimit,
+        column: impl FnMut(usize, &mut [f64]),
+    ) -> Option<Self> {
         let n = diagonal.len();
         if n >= FEW_ROWS {
             let mut columns = Vec::new();
             let (pivots, left) = eliminate(&mut columns, diagonal, limit, column)?;
             columns.shrink_to_fit();
-            return Some(Self { columns: Matrix::from_parts(pivots.len(), n, columns), pivots, left });
+            return Some(Self {
+                columns: Matrix::from_parts(pivots.len(), n, columns),
+                pivots,
+                left,
+            });
         }
         // The memory of this thread's last factor: nothing is moved while columns are added.
         let mut columns = COLUMNS.take();
@@ -119,7 +133,8 @@ fn eliminate(
     }
 }
 
-/// Multiplies a column by the inverse root of its pivot and takes its squares from the diagonal; the sum of what is left of that, and the largest.
+/// Multiplies a column by the inverse root of its pivot and takes its squares from the diagonal;
+/// the sum of what is left of that, and the largest.
 struct Reduce<'a> {
     next: &'a mut [f64],
     rest: &'a mut [f64],
@@ -156,10 +171,11 @@ impl Wide for Reduce<'_> {
     }
 }
 
-/// Pivots first cover the samples, removing a steady share of the trace each, then the residual falls faster than geometrically. If even a
-/// generous reading of either phase, or of what the last half of the pivots did, does not end within the limit, a dense matrix is the
-/// better home. Over many columns the fall slows down instead, and what it promises is the least it will take. In: the share of the trace
-/// that was left after each pivot.
+/// Pivots first cover the samples, removing a steady share of the trace each, then the residual
+/// falls faster than geometrically. If even a generous reading of either phase, or of what the last
+/// half of the pivots did, does not end within the limit, a dense matrix is the better home. Over
+/// many columns the fall slows down instead, and what it promises is the least it will take. In:
+/// the share of the trace that was left after each pivot.
 fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let rank = course.len() - 1;
     if rank < TUNING.pivots_per_look || !rank.is_multiple_of(TUNING.pivots_per_look) {
@@ -170,8 +186,10 @@ fn hopeless(course: &[f64], limit: RankLimit) -> bool {
     let covering = pivots / (1.0 - course[rank]).max(1e-9);
     let falling = pivots * limit.tolerance.ln() / now.ln();
     let lately = 0.5 * pivots * (limit.tolerance / now).ln() / (now / before).ln().min(-1e-9);
-    let slows_down = (now / before).ln() > TUNING.slowing_gain_ratio * (before / course[rank / 4]).ln();
+    let slows_down =
+        (now / before).ln() > TUNING.slowing_gain_ratio * (before / course[rank / 4]).ln();
     let excess = if slows_down { TUNING.slowing_trend_excess } else { TUNING.trend_excess };
-    rank.is_power_of_two() && (covering > TUNING.covering_excess * most || falling > TUNING.falling_excess * most)
+    rank.is_power_of_two()
+        && (covering > TUNING.covering_excess * most || falling > TUNING.falling_excess * most)
         || rank >= TUNING.pivots_for_trend && lately > excess * (most - pivots)
 }

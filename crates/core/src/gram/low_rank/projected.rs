@@ -1,4 +1,5 @@
-//! A vector projected onto the bases of many factors, from which aᵀ K_t a follows for each of their terms.
+//! A vector projected onto the bases of many factors, from which aᵀ K_t a follows for each of their
+//! terms.
 
 use std::collections::HashMap;
 
@@ -18,11 +19,16 @@ impl Projected {
     pub fn each(factors: &[&Factor], vectors: &[Vec<f64>]) -> Vec<Self> {
         let own = |f: &&Factor| vectors.iter().map(|a| f.basis().transposed_times(a)).collect();
         let factors = one_per_basis(factors);
-        let found: Vec<Vec<Vec<f64>>> = factors.par_iter().with_min_len(TUNING.terms_per_task).map(own).collect();
-        let mut all: Vec<Self> =
-            vectors.iter().map(|_| Self { by_basis: HashMap::with_capacity(found.len()) }).collect();
+        let found: Vec<Vec<Vec<f64>>> =
+            factors.par_iter().with_min_len(TUNING.terms_per_task).map(own).collect();
+        let mut all: Vec<Self> = vectors
+            .iter()
+            .map(|_| Self { by_basis: HashMap::with_capacity(found.len()) })
+            .collect();
         for (f, inside) in factors.iter().zip(found) {
-            all.iter_mut().zip(inside).for_each(|(own, inside)| _ = own.by_basis.insert(f.basis_id(), inside));
+            all.iter_mut()
+                .zip(inside)
+                .for_each(|(own, inside)| _ = own.by_basis.insert(f.basis_id(), inside));
         }
         all
     }

@@ -1,7 +1,9 @@
-//! One basis for several factors: kernels of one scope (widths of a Gaussian, degrees of a polynomial) live almost in one space.
+//! One basis for several factors: kernels of one scope (widths of a Gaussian, degrees of a
+//! polynomial) live almost in one space.
 //!
-//! Orthonormal columns Q are gathered from the factors, widest first, until every L_m is Q R_mᵀ up to a certified remainder: what is
-//! left of a factor gives as many columns at once as its inner products can tell apart, then what is left of that.
+//! Orthonormal columns Q are gathered from the factors, widest first, until every L_m is Q R_mᵀ up
+//! to a certified remainder: what is left of a factor gives as many columns at once as its inner
+//! products can tell apart, then what is left of that.
 
 use std::sync::Arc;
 
@@ -12,23 +14,26 @@ use crate::{
 };
 
 tuning! { "share"
-    /// Factors of one scope that are taken into a basis before all others are tried together: the widest two of one scope nearly always span
-    /// the rest.
+    /// Factors of one scope that are taken into a basis before all others are tried together: the
+    /// widest two of one scope nearly always span the rest.
     factors_taken_first: usize = 2;
-    /// Columns of a basis per column of a narrow factor of the same scope. Such a factor joins the basis even if all of it is new.
+    /// Columns of a basis per column of a narrow factor of the same scope. Such a factor joins the
+    /// basis even if all of it is new.
     columns_per_narrow_column: usize = 4;
-    /// Largest share of a factor's columns that may be new to the basis at hand, unless it is narrow; otherwise it begins the next basis.
+    /// Largest share of a factor's columns that may be new to the basis at hand, unless it is
+    /// narrow; otherwise it begins the next basis.
     new_columns_share: f64 = 0.5;
 }
 
-/// Bound on ‖L − Q Rᵀ‖ / (2 · tolerance · ‖L‖): aᵀKa is then off by half of what truncating the factor may leave. A matter of the certificate,
-/// not of speed.
+/// Bound on ‖L − Q Rᵀ‖ / (2 · tolerance · ‖L‖): aᵀKa is then off by half of what truncating the
+/// factor may leave. A matter of the certificate, not of speed.
 const REMAINDER: f64 = 0.125;
 /// Below this tolerance remainders are rounding: no basis is shared.
 const FINEST: f64 = 5e-14;
 
-/// Moves factors over the same samples, those of one scope after one another, into bases that they share. One that is mostly new to the
-/// basis at hand begins the next. Where all are `of_one_scope`, the widest first, the first few are likely to hold the others.
+/// Moves factors over the same samples, those of one scope after one another, into bases that they
+/// share. One that is mostly new to the basis at hand begins the next. Where all are
+/// `of_one_scope`, the widest first, the first few are likely to hold the others.
 pub(crate) fn share(mut factors: Vec<&mut Factor>, tolerance: f64, of_one_scope: bool) {
     if tolerance < FINEST {
         return;
@@ -60,12 +65,23 @@ struct SharingGroup<'a> {
 }
 
 impl<'a> SharingGroup<'a> {
-    /// Takes a factor in, or gives it back where too much of it would be new. A narrow factor of the same scope is always taken.
-    fn take_in(&mut self, factor: &'a mut Factor, tolerance: f64, of_one_scope: bool) -> Option<&'a mut Factor> {
+    /// Takes a factor in, or gives it back where too much of it would be new. A narrow factor of
+    /// the same scope is always taken.
+    fn take_in(
+        &mut self,
+        factor: &'a mut Factor,
+        tolerance: f64,
+        of_one_scope: bool,
+    ) -> Option<&'a mut Factor> {
         let known = self.q.blocks();
-        let narrow = of_one_scope && TUNING.columns_per_narrow_column * factor.rank() < self.q.count();
+        let narrow =
+            of_one_scope && TUNING.columns_per_narrow_column * factor.rank() < self.q.count();
         let whole = self.members.is_empty() || narrow;
-        let most = if whole { factor.rank() } else { (TUNING.new_columns_share * factor.rank() as f64) as usize };
+        let most = if whole {
+            factor.rank()
+        } else {
+            (TUNING.new_columns_share * factor.rank() as f64) as usize
+        };
         let own = allowed(factor, tolerance);
         let Some((coords, error)) = self.q.take_in(&factor.rows(), own, most) else {
             self.q.truncate(known);
@@ -105,7 +121,9 @@ impl<'a> SharingGroup<'a> {
         let mut members = self.members;
         members.sort_by_key(|(factor, ..)| factor.rank());
         let mut turn = Turn::new(wide.cols());
-        let width = |(f, coords, _): &(&mut Factor, Matrix, f64)| turn.width_for(coords, allowed(f, tolerance));
+        let width = |(f, coords, _): &(&mut Factor, Matrix, f64)| {
+            turn.width_for(coords, allowed(f, tolerance))
+        };
         let widths: Vec<usize> = members.iter().map(width).collect();
         turn.complete();
         let basis = Arc::new(Basis::new(wide.times_transposed(turn.rows())));
@@ -127,7 +145,8 @@ mod tests {
         linalg::Matrix,
     };
 
-    /// Normalisation divides what is all but a constant by what varies: what a factor leaves out must be small beside that.
+    /// Normalisation divides what is all but a constant by what varies: what a factor leaves out
+    /// must be small beside that.
     #[test]
     fn kernels_that_are_all_but_constant_are_as_exact_as_others() {
         let (n, mut rng) = (3000, Rng::new(5));
@@ -146,6 +165,10 @@ mod tests {
         }
         assert!((0..set.n_terms()).any(|t| set.trace(t) > 1e4 * n as f64));
         let columns: usize = bases.values().sum();
-        assert!(2 * columns < 3 * widest, "{columns} columns in {} bases, {widest} in one factor", bases.len());
+        assert!(
+            2 * columns < 3 * widest,
+            "{columns} columns in {} bases, {widest} in one factor",
+            bases.len()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A tall matrix in single precision with products in double precision, for steps that are corrected later.
+//! A tall matrix in single precision with products in double precision, for steps that are
+//! corrected later.
 
 use rayon::prelude::*;
 
@@ -9,7 +10,8 @@ use crate::{
 };
 
 tuning! { "single_columns"
-    /// Rows whose multiples one task sums. The number fixes the order of sums, whatever the number of threads.
+    /// Rows whose multiples one task sums. The number fixes the order of sums, whatever the number
+    /// of threads.
     rows_per_sum: usize = 512;
     /// Least number of rows whose inner products one task computes.
     rows_per_task: usize = 64;
@@ -31,7 +33,9 @@ impl SingleColumns {
     pub(crate) fn push(&mut self, block: &mut Matrix) {
         let before = self.data.len();
         self.data.resize(before + block.data().len(), 0.0);
-        let rows = self.data[before..].par_chunks_mut(self.cols).zip(block.data_mut().par_chunks_mut(self.cols));
+        let rows = self.data[before..]
+            .par_chunks_mut(self.cols)
+            .zip(block.data_mut().par_chunks_mut(self.cols));
         rows.for_each(|(to, from)| {
             for (t, f) in to.iter_mut().zip(from) {
                 *t = *f as f32;
@@ -42,12 +46,20 @@ impl SingleColumns {
 
     /// The product self · x, in double precision.
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
-        self.data.par_chunks(self.cols).with_min_len(TUNING.rows_per_task).map(|row| wide(Inner(row, x))).collect()
+        self.data
+            .par_chunks(self.cols)
+            .with_min_len(TUNING.rows_per_task)
+            .map(|row| wide(Inner(row, x)))
+            .collect()
     }
 
-    /// The product selfᵀ · v. Runs of rows are summed on their own and in order, whatever the number of threads.
+    /// The product selfᵀ · v. Runs of rows are summed on their own and in order, whatever the
+    /// number of threads.
     pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
-        let runs = self.data.par_chunks(TUNING.rows_per_sum * self.cols).zip(v.par_chunks(TUNING.rows_per_sum));
+        let runs = self
+            .data
+            .par_chunks(TUNING.rows_per_sum * self.cols)
+            .zip(v.par_chunks(TUNING.rows_per_sum));
         let parts: Vec<Vec<f64>> = runs
             .map(|(rows, v)| {
                 let mut out = vec![0.0; self.cols];
@@ -78,7 +90,8 @@ mod tests {
         let specs = language::parse("rbf(1|4), poly(2) on each").unwrap().resolve(&x).unwrap();
         let options = BuildOptions { storage: Storage::LowRank, ..BuildOptions::default() };
         let grams = GramSet::from_table(x.features(), &specs, &options).unwrap();
-        let active: Vec<_> = (0..grams.n_terms()).map(|t| (0.5 + t as f64, grams.factor(t).unwrap())).collect();
+        let active: Vec<_> =
+            (0..grams.n_terms()).map(|t| (0.5 + t as f64, grams.factor(t).unwrap())).collect();
         LowRankSum::new(&active)
     }
 
@@ -88,7 +101,8 @@ mod tests {
         let k = kernel(n).truncated(1e-9);
         let (root, rank) = (k.root(), k.rank());
         assert_eq!(root.cols(), rank);
-        let wave = |len: usize, step: f64| (0..len).map(|i| (i as f64 * step).sin()).collect::<Vec<f64>>();
+        let wave =
+            |len: usize, step: f64| (0..len).map(|i| (i as f64 * step).sin()).collect::<Vec<f64>>();
         let near = |a: &[f64], b: &[f64], relative: f64| {
             let size = b.iter().fold(0.0f64, |m, x| m.max(x.abs()));
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= relative * size)

@@ -1,6 +1,7 @@
 //! Sums of low-rank terms: one small matrix per basis that several terms share.
 //!
-//! Terms L_m = B R_mᵀ in one basis add up to Σ w_m L_m L_mᵀ = B W Bᵀ with the small matrix W = Σ w_m R_mᵀ R_m.
+//! Terms L_m = B R_mᵀ in one basis add up to Σ w_m L_m L_mᵀ = B W Bᵀ with the small matrix W = Σ
+//! w_m R_mᵀ R_m.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,13 +18,16 @@ use crate::{
 };
 
 tuning! { "low_rank_sum"
-    /// Rows of the factor F that one task computes: enough for a matrix product to be fast, few enough for all threads to have some.
+    /// Rows of the factor F that one task computes: enough for a matrix product to be fast, few
+    /// enough for all threads to have some.
     rows_per_task: usize = 256;
     /// Rows of the factor F that are in memory at a time while Fᵀ diag(w) F is summed.
     rows_at_once: usize = 8192;
-    /// Bases whose products with a vector are summed by one task. The number fixes the order of sums, whatever the number of threads.
+    /// Bases whose products with a vector are summed by one task. The number fixes the order of
+    /// sums, whatever the number of threads.
     bases_per_task: usize = 32;
-    /// Least number of terms that one task prepares: preparing a term alone takes less time than handing it to a thread.
+    /// Least number of terms that one task prepares: preparing a term alone takes less time than
+    /// handing it to a thread.
     terms_per_task: usize = 8;
 }
 
@@ -50,8 +54,15 @@ pub struct LowRankSum {
 impl LowRankSum {
     /// The sum of weighted factors, of which most questions below need at least one.
     pub fn new(active: &[(f64, &Factor)]) -> Self {
-        let part = |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), Middle::new(group));
-        Self { parts: by_basis(active).par_iter().with_min_len(TUNING.terms_per_task).map(part).collect() }
+        let part =
+            |group: &Vec<(f64, &Factor)>| (Arc::clone(group[0].1.basis()), Middle::new(group));
+        Self {
+            parts: by_basis(active)
+                .par_iter()
+                .with_min_len(TUNING.terms_per_task)
+                .map(part)
+                .collect(),
+        }
     }
 
     /// The number that [`LowRankSum::rank`] would be for these terms, found without summing them.
@@ -112,14 +123,16 @@ impl LowRankSum {
         let mut out = vec![0.0; v.len()];
         sums.iter().for_each(|(sum, _)| axpy(1.0, sum, &mut out));
         let squares = self.parts.chunks(TUNING.bases_per_task).zip(sums);
-        let squares = squares.flat_map(|(parts, (_, own))| own.into_iter().map(|(k, square)| (&parts[k].0, square)));
+        let squares = squares
+            .flat_map(|(parts, (_, own))| own.into_iter().map(|(k, square)| (&parts[k].0, square)));
         (out, squares.collect())
     }
 
     /// The principal submatrix of the rows `index`.
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
-        let parts = self.parts.iter().map(|(b, middle)| (Arc::new(b.select_rows(index)), middle.clone()));
+        let parts =
+            self.parts.iter().map(|(b, middle)| (Arc::new(b.select_rows(index)), middle.clone()));
         Self { parts: parts.collect() }
     }
 
@@ -128,16 +141,21 @@ impl LowRankSum {
         self.truncated(tolerance).root()
     }
 
-    /// The sum with at most the share `tolerance` of the trace left out, where the columns of a basis that several terms share are
-    /// orthonormal. Every W is then a root of few rows.
+    /// The sum with at most the share `tolerance` of the trace left out, where the columns of a
+    /// basis that several terms share are orthonormal. Every W is then a root of few rows.
     #[must_use]
     pub fn truncated(&self, tolerance: f64) -> Self {
-        let traces: Vec<f64> = self.parts.iter().map(|(basis, middle)| middle.trace(basis)).collect();
+        let traces: Vec<f64> =
+            self.parts.iter().map(|(basis, middle)| middle.trace(basis)).collect();
         let allowed = tolerance * traces.iter().sum::<f64>() / traces.len() as f64;
-        let share = |trace: f64| if tolerance > EXACT { allowed / trace.max(f64::MIN_POSITIVE) } else { EXACT };
+        let share = |trace: f64| {
+            if tolerance > EXACT { allowed / trace.max(f64::MIN_POSITIVE) } else { EXACT }
+        };
         // Terms with columns of their own leave out those that count least in all of them.
-        let alone: Vec<(f64, &[f64])> = self.parts.iter().filter_map(|(b, middle)| middle.squares(b)).collect();
-        let least = if tolerance > EXACT { least_of(&alone, allowed * alone.len() as f64) } else { 0.0 };
+        let alone: Vec<(f64, &[f64])> =
+            self.parts.iter().filter_map(|(b, middle)| middle.squares(b)).collect();
+        let least =
+            if tolerance > EXACT { least_of(&alone, allowed * alone.len() as f64) } else { 0.0 };
         let truncated = |((basis, middle), trace): (&(Arc<Basis>, Middle), &f64)| {
             let middle = match middle {
                 Middle::Multiple(weight, columns) => {
@@ -147,7 +165,15 @@ impl LowRankSum {
             };
             (Arc::clone(basis), middle)
         };
-        Self { parts: self.parts.par_iter().with_min_len(TUNING.terms_per_task).zip(&traces).map(truncated).collect() }
+        Self {
+            parts: self
+                .parts
+                .par_iter()
+                .with_min_len(TUNING.terms_per_task)
+                .zip(&traces)
+                .map(truncated)
+                .collect(),
+        }
     }
 
     /// A factor F with F Fᵀ = K.
@@ -167,10 +193,17 @@ impl LowRankSum {
             at += own.len();
             match middle {
                 Middle::Multiple(weight, _) => {
-                    let all: Vec<f64> = own.iter().copied().chain(std::iter::repeat(0.0)).take(basis.cols()).collect();
+                    let all: Vec<f64> = own
+                        .iter()
+                        .copied()
+                        .chain(std::iter::repeat(0.0))
+                        .take(basis.cols())
+                        .collect();
                     axpy(weight.sqrt(), &basis.times(&all), &mut out);
                 }
-                Middle::Root(s) | Middle::Square(s) => axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out),
+                Middle::Root(s) | Middle::Square(s) => {
+                    axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out)
+                }
             }
         }
         out
@@ -181,16 +214,23 @@ impl LowRankSum {
         let own = |(basis, middle): &(Arc<Basis>, Middle)| {
             let u = basis.transposed_times(v);
             match middle {
-                Middle::Multiple(weight, columns) => u[..*columns].iter().map(|u| weight.sqrt() * u).collect(),
+                Middle::Multiple(weight, columns) => {
+                    u[..*columns].iter().map(|u| weight.sqrt() * u).collect()
+                }
                 Middle::Root(s) | Middle::Square(s) => s.times(&u),
             }
         };
         self.parts.iter().flat_map(own).collect()
     }
 
-    /// The lower triangle of Eᵀ diag(w) E for E = [F more]. E is made block by block; with `single` its entries are rounded to single precision
-    /// first, and E is returned too.
-    pub fn weighted_gram(&self, more: &[&Matrix], w: &[f64], single: bool) -> (Matrix, Option<SingleColumns>) {
+    /// The lower triangle of Eᵀ diag(w) E for E = [F more]. E is made block by block; with `single`
+    /// its entries are rounded to single precision first, and E is returned too.
+    pub fn weighted_gram(
+        &self,
+        more: &[&Matrix],
+        w: &[f64],
+        single: bool,
+    ) -> (Matrix, Option<SingleColumns>) {
         let cols = self.rank() + more.iter().map(|m| m.cols()).sum::<usize>();
         let mut kept = single.then(|| SingleColumns::with_capacity(w.len(), cols));
         let (mut out, mut block) = (Matrix::zeros(cols, cols), Matrix::default());
@@ -219,12 +259,23 @@ impl LowRankSum {
                     Middle::Multiple(weight, _) => {
                         for (i, row) in rows.chunks_mut(cols).enumerate() {
                             let own = basis.row(first + i);
-                            row[..width].iter_mut().zip(&*own).for_each(|(o, x)| *o = weight.sqrt() * x);
+                            row[..width]
+                                .iter_mut()
+                                .zip(&*own)
+                                .for_each(|(o, x)| *o = weight.sqrt() * x);
                         }
                     }
                     Middle::Root(s) | Middle::Square(s) => {
                         let basis = basis.rows();
-                        gemm_nt(count, width, depth, &basis.data()[first * depth..], s.data(), rows, cols);
+                        gemm_nt(
+                            count,
+                            width,
+                            depth,
+                            &basis.data()[first * depth..],
+                            s.data(),
+                            rows,
+                            cols,
+                        );
                     }
                 }
                 at += width;
@@ -238,12 +289,15 @@ impl LowRankSum {
     }
 }
 
-/// A threshold for weighted squares of columns: those below it add up to no more than `allowed`, and it is nearly the largest such number.
+/// A threshold for weighted squares of columns: those below it add up to no more than `allowed`,
+/// and it is nearly the largest such number.
 fn least_of(columns: &[(f64, &[f64])], allowed: f64) -> f64 {
     // Squares are sorted into bins by their exponent and the first two bits after it.
     let mut sums = vec![0.0; 1 << 13];
     for (weight, squares) in columns {
-        squares.iter().for_each(|s| sums[((weight * s).to_bits() >> 50 & 0x1fff) as usize] += weight * s);
+        squares
+            .iter()
+            .for_each(|s| sums[((weight * s).to_bits() >> 50 & 0x1fff) as usize] += weight * s);
     }
     let mut left = allowed;
     let fits = |sum: &f64| {

@@ -6,7 +6,8 @@ use crate::{
 };
 
 tuning! { "turn"
-    /// Columns of a basis per column that a kernel needs, at least: with fewer it gets coordinates in all columns, as few would be saved.
+    /// Columns of a basis per column that a kernel needs, at least: with fewer it gets coordinates
+    /// in all columns, as few would be saved.
     columns_per_known_column: usize = 3;
 }
 
@@ -28,10 +29,11 @@ impl Turn {
         &self.rows
     }
 
-    /// Adds rows until they span these vectors up to the relative error `allowed`, and returns how many rows there are then; all of them
-    /// where that would be many.
+    /// Adds rows until they span these vectors up to the relative error `allowed`, and returns how
+    /// many rows there are then; all of them where that would be many.
     pub(super) fn width_for(&mut self, vectors: &Matrix, allowed: f64) -> usize {
-        let smallest = allowed.powi(2) * dot(vectors.data(), vectors.data()) / vectors.rows() as f64;
+        let smallest =
+            allowed.powi(2) * dot(vectors.data(), vectors.data()) / vectors.rows() as f64;
         for j in 0..vectors.rows() {
             if TUNING.columns_per_known_column * self.count > self.rows.cols() {
                 return self.rows.cols();
@@ -65,7 +67,9 @@ impl Turn {
     pub(super) fn complete(&mut self) {
         let n = self.rows.cols();
         let mut held = vec![0.0; n];
-        let hold = |held: &mut Vec<f64>, row: &[f64]| held.iter_mut().zip(row).for_each(|(h, x)| *h += x * x);
+        let hold = |held: &mut Vec<f64>, row: &[f64]| {
+            held.iter_mut().zip(row).for_each(|(h, x)| *h += x * x)
+        };
         (0..self.count).for_each(|k| hold(&mut held, self.rows.row(k)));
         while self.count < n {
             let least = (0..n).fold(0, |b, i| if held[i] < held[b] { i } else { b });
@@ -76,7 +80,8 @@ impl Turn {
         }
     }
 
-    /// Coordinates of vectors in the first `width` rows, and the Frobenius norm of what those rows do not span.
+    /// Coordinates of vectors in the first `width` rows, and the Frobenius norm of what those rows
+    /// do not span.
     pub(super) fn apply(&self, vectors: &Matrix, width: usize) -> (Matrix, f64) {
         let (n, count) = (self.rows.cols(), vectors.rows());
         let mut left = Matrix::zeros(count, n);
@@ -84,7 +89,12 @@ impl Turn {
         let mut coords = Matrix::zeros(count, width);
         gemm_nt(count, width, n, left.data(), self.rows.data(), coords.data_mut(), width);
         let negated: Vec<f64> = coords.data().iter().map(|c| -c).collect();
-        gemm((count, width, n), (&negated, width, 1), (self.rows.data(), n, 1), (left.data_mut(), n));
+        gemm(
+            (count, width, n),
+            (&negated, width, 1),
+            (self.rows.data(), n, 1),
+            (left.data_mut(), n),
+        );
         (coords, dot(left.data(), left.data()).sqrt())
     }
 }

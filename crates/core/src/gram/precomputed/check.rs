@@ -1,4 +1,5 @@
-//! Checks that a precomputed matrix is a kernel matrix: finite, symmetric and positive semidefinite.
+//! Checks that a precomputed matrix is a kernel matrix: finite, symmetric and positive
+//! semidefinite.
 
 use super::{
     super::{Factor, dense::Packed},
@@ -11,28 +12,35 @@ use crate::{
 };
 
 tuning! { "check"
-    /// Largest number of rows at which a factorisation, of n³/3 operations, proves what Lanczos steps only suggest.
+    /// Largest number of rows at which a factorisation, of n³/3 operations, proves what Lanczos
+    /// steps only suggest.
     proven_rows: usize = 3000;
-    /// Steps of the power method that estimate the largest eigenvalue: kernels have one that stands out, or many alike, and both are found
-    /// soon enough.
+    /// Steps of the power method that estimate the largest eigenvalue: kernels have one that stands
+    /// out, or many alike, and both are found soon enough.
     power_steps: usize = 4;
-    /// Side of the square tiles in which the two triangles are compared: two tiles fit the fastest cache.
+    /// Side of the square tiles in which the two triangles are compared: two tiles fit the fastest
+    /// cache.
     tile_rows: usize = 32;
 }
 
-/// An eigenvalue may be negative down to this share of the largest: what rounding in single precision may leave.
+/// An eigenvalue may be negative down to this share of the largest: what rounding in single
+/// precision may leave.
 const NEGATIVE_SHARE: f64 = 1e-6;
-/// The shift δ of a proof, as a share of an estimate of the largest eigenvalue from below: twice what may be negative.
+/// The shift δ of a proof, as a share of an estimate of the largest eigenvalue from below: twice
+/// what may be negative.
 const SHIFT: f64 = 2.0 * NEGATIVE_SHARE;
 
-/// How far apart both sides of the diagonal may be, as a share of the largest entry: generous enough for values computed in single
-/// precision.
+/// How far apart both sides of the diagonal may be, as a share of the largest entry: generous
+/// enough for values computed in single precision.
 pub const APART: f64 = 1e-6;
 
-/// Refuses a matrix that is not finite or not symmetric to rounding; returns the largest absolute entry.
+/// Refuses a matrix that is not finite or not symmetric to rounding; returns the largest absolute
+/// entry.
 pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
     let n = k.rows();
-    let at = |told: Told, i: usize, j: usize| told.and("entry (").and_row(i).and(", ").and_row(j).and(")");
+    let at = |told: Told, i: usize, j: usize| {
+        told.and("entry (").and_row(i).and(", ").and_row(j).and(")")
+    };
     if let Some(p) = k.data().iter().position(|x| !x.is_finite()) {
         return Err(Error::data(
             format!("kernel `{name}`"),
@@ -61,12 +69,13 @@ pub fn symmetric(k: &Matrix, name: &str) -> Result<f64> {
     Ok(largest)
 }
 
-/// Refuses a matrix with an eigenvalue below −[`NEGATIVE_SHARE`] of the largest. A Cholesky factor of K + δI proves that there is none below
-/// −δ; only where there is no such factor, or where it would take too long, Lanczos steps look for the eigenvalue. `scratch` is memory to
-/// work in.
+/// Refuses a matrix with an eigenvalue below −[`NEGATIVE_SHARE`] of the largest. A Cholesky factor
+/// of K + δI proves that there is none below −δ; only where there is no such factor, or where it
+/// would take too long, Lanczos steps look for the eigenvalue. `scratch` is memory to work in.
 pub fn positive_semidefinite(k: &Packed<f64>, name: &str, scratch: &mut Matrix) -> Result<()> {
     if k.n() <= TUNING.proven_rows {
-        // Most need no more than a smaller δ, known sooner: little of it in the factor, so that a low rank shows, and the rest as slack.
+        // Most need no more than a smaller δ, known sooner: little of it in the factor, so that a
+        // low rank shows, and the rest as slack.
         let shift = SHIFT * easy_eigenvalue(k);
         if shift > 0.0 && proven(k, 1e-3 * shift, 0.999 * shift, scratch) {
             return Ok(());
@@ -87,7 +96,10 @@ pub fn positive_semidefinite(k: &Packed<f64>, name: &str, scratch: &mut Matrix) 
     }
     let (low, high) = extreme_eigenvalues_of(k.n(), |v, out| k.apply(v, out));
     if low < -NEGATIVE_SHARE * high.abs().max(low.abs()) {
-        return Err(indefinite(name, &format!("eigenvalue {low:.3e} against the largest {high:.3e}")));
+        return Err(indefinite(
+            name,
+            &format!("eigenvalue {low:.3e} against the largest {high:.3e}"),
+        ));
     }
     Ok(())
 }
@@ -111,8 +123,8 @@ pub fn probe(n: usize) -> Vec<f64> {
     (0..n).map(|i| if spread(i) < 0.5 { spread(i) - 1.0 } else { spread(i) }).collect()
 }
 
-/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ from L Lᵀ: are the lower triangles of
-/// both, `given` that of the matrix, alike on the probe?
+/// A matrix that is not positive semidefinite can have a small residual diagonal and still differ
+/// from L Lᵀ: are the lower triangles of both, `given` that of the matrix, alike on the probe?
 pub fn is_like_factor(mut given: Vec<f64>, probe: &[f64], factor: &Factor) -> bool {
     let stored = factor.triangle_times(probe);
     // `stored` is scaled; the best multiple of it must explain `given`.
@@ -122,8 +134,8 @@ pub fn is_like_factor(mut given: Vec<f64>, probe: &[f64], factor: &Factor) -> bo
     dot(&given, &given) <= 1e-8 * size
 }
 
-/// A lower bound on the largest eigenvalue at little cost: by the diagonal, and by the sum of all entries, which is large where most of them
-/// are positive.
+/// A lower bound on the largest eigenvalue at little cost: by the diagonal, and by the sum of all
+/// entries, which is large where most of them are positive.
 fn easy_eigenvalue(k: &Packed<f64>) -> f64 {
     let n = k.n();
     let sum: f64 = k.quad_forms(&[vec![1.0; n]]).iter().sum();

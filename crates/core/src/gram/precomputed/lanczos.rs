@@ -13,8 +13,9 @@ tuning! { "lanczos"
 /// Number of halvings in a bisection: more than it takes to reach two neighbouring numbers.
 const HALVINGS: usize = 200;
 
-/// Estimates (smallest, largest) eigenvalue by Lanczos with full re-orthogonalisation: both lie inside the true range, and the
-/// ends are found first. The matrix is known by its products: `apply(v, out)` writes K v.
+/// Estimates (smallest, largest) eigenvalue by Lanczos with full re-orthogonalisation: both lie
+/// inside the true range, and the ends are found first. The matrix is known by its products:
+/// `apply(v, out)` writes K v.
 pub fn extreme_eigenvalues_of(n: usize, apply: impl Fn(&[f64], &mut [f64])) -> (f64, f64) {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let (mut diagonal, mut off) = (Vec::new(), Vec::<f64>::new());
@@ -53,7 +54,8 @@ fn normalise(v: &mut [f64]) -> f64 {
 
 /// The smallest or largest eigenvalue of a tridiagonal matrix, by bisection on Sturm counts.
 fn tridiagonal_end(d: &[f64], e: &[f64], largest: bool) -> f64 {
-    let radius = |i: usize| e.get(i).map_or(0.0, |x| x.abs()) + if i > 0 { e[i - 1].abs() } else { 0.0 };
+    let radius =
+        |i: usize| e.get(i).map_or(0.0, |x| x.abs()) + if i > 0 { e[i - 1].abs() } else { 0.0 };
     let mut low = (0..d.len()).fold(f64::INFINITY, |m, i| m.min(d[i] - radius(i)));
     let mut high = (0..d.len()).fold(f64::NEG_INFINITY, |m, i| m.max(d[i] + radius(i)));
     let wanted = if largest { d.len() } else { 1 };

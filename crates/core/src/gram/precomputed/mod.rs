@@ -1,4 +1,5 @@
-//! Kernel values that were computed elsewhere: checked, repaired where that is asked for, and stored like other terms.
+//! Kernel values that were computed elsewhere: checked, repaired where that is asked for, and
+//! stored like other terms.
 
 pub(super) mod check;
 mod lanczos;

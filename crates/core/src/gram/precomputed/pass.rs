@@ -1,4 +1,5 @@
-//! One pass over precomputed values, which are many: everything that can be learnt from reading them once.
+//! One pass over precomputed values, which are many: everything that can be learnt from reading
+//! them once.
 
 #![allow(clippy::inline_always)] // inlined into each instruction-set variant: that is the point
 
@@ -7,13 +8,16 @@ use rayon::prelude::*;
 use super::{Stack, check};
 use crate::linalg::{Wide, wide};
 
-/// Rows read together, so that each entry of the upper triangle is brought once; the length of an array, so not to be tuned at run time.
+/// Rows read together, so that each entry of the upper triangle is brought once; the length of an
+/// array, so not to be tuned at run time.
 const ROWS: usize = 4;
-/// Kernels read at a time, the width of a vector; the length of an array, so not to be tuned at run time.
+/// Kernels read at a time, the width of a vector; the length of an array, so not to be tuned at run
+/// time.
 const LINE: usize = 8;
 
 impl Stack<'_> {
-    /// One pass over all values: what it shows, and T v for the lower triangle T of every kernel, a row per sample.
+    /// One pass over all values: what it shows, and T v for the lower triangle T of every kernel, a
+    /// row per sample.
     pub(super) fn read(&self, probe: &[f64]) -> (Seen, Vec<f64>) {
         let (terms, next) = (self.terms, self.cols * self.terms);
         let mut images = vec![0.0; self.rows * terms];
@@ -26,12 +30,26 @@ impl Stack<'_> {
                 let square = if last - first == ROWS { first } else { 0 };
                 for j in 0..square {
                     let own = [0, 1, 2, 3].map(|r| self.cell(first + r, j));
-                    wide(Pass { own, other: self.cells(j, first), next, v: probe[j], seen: &mut seen, images });
+                    wide(Pass {
+                        own,
+                        other: self.cells(j, first),
+                        next,
+                        v: probe[j],
+                        seen: &mut seen,
+                        images,
+                    });
                 }
                 for (i, image) in (first..last).zip(images.chunks_exact_mut(terms)) {
                     for j in square..=i {
                         let (own, other) = ([self.cell(i, j)], self.cells(j, i));
-                        wide(Pass { own, other, next, v: probe[j], seen: &mut seen, images: image });
+                        wide(Pass {
+                            own,
+                            other,
+                            next,
+                            v: probe[j],
+                            seen: &mut seen,
+                            images: image,
+                        });
                     }
                 }
                 seen
@@ -70,8 +88,8 @@ impl Seen {
     }
 }
 
-/// One step of the pass: entries of all kernels in R rows and one column, those on the other side of the diagonal, and what they add to the
-/// images.
+/// One step of the pass: entries of all kernels in R rows and one column, those on the other side
+/// of the diagonal, and what they add to the images.
 struct Pass<'a, const R: usize> {
     own: [&'a [f64]; R],
     other: &'a [f64],
@@ -102,13 +120,18 @@ impl<const R: usize> Pass<'_, R> {
     /// The entries of N kernels from kernel t on.
     #[inline(always)]
     fn line<const N: usize>(&mut self, terms: usize, t: usize) {
-        let load = |numbers: &[f64], at: usize| -> [f64; N] { std::array::from_fn(|k| numbers[at..at + N][k]) };
+        let load = |numbers: &[f64], at: usize| -> [f64; N] {
+            std::array::from_fn(|k| numbers[at..at + N][k])
+        };
         let (mut largest, mut apart, mut sum) =
             (load(&self.seen.largest, t), load(&self.seen.apart, t), load(&self.seen.sum, t));
         for r in 0..R {
             fetch(self.other, self.next + r * terms + t);
-            let (own, other, mut image) =
-                (load(self.own[r], t), load(self.other, r * terms + t), load(self.images, r * terms + t));
+            let (own, other, mut image) = (
+                load(self.own[r], t),
+                load(self.other, r * terms + t),
+                load(self.images, r * terms + t),
+            );
             for k in 0..N {
                 let differ = own[k] - other[k];
                 largest[k] = larger(own[k].abs(), largest[k]);

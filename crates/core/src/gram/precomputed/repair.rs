@@ -1,7 +1,8 @@
 //! Precomputed matrices with negative eigenvalues, made kernels.
 //!
-//! K = Σ λ_k v_k v_kᵀ. `Shift` adds |λ_min| to the diagonal. `Clip` and `Flip` replace λ_k by max(λ_k, 0) and |λ_k|, which is P K with
-//! P = Σ [λ_k > 0] v_k v_kᵀ and P = Σ sign(λ_k) v_k v_kᵀ; a new row with values s against the training rows then has P s.
+//! K = Σ λ_k v_k v_kᵀ. `Shift` adds |λ_min| to the diagonal. `Clip` and `Flip` replace λ_k by
+//! max(λ_k, 0) and |λ_k|, which is P K with P = Σ [λ_k > 0] v_k v_kᵀ and P = Σ sign(λ_k) v_k v_kᵀ;
+//! a new row with values s against the training rows then has P s.
 
 use super::{super::dense::Packed, check};
 use crate::{
@@ -21,7 +22,9 @@ pub(crate) struct Repaired {
 
 /// `None` where nothing was wrong with `k`, which must be symmetric.
 pub(crate) fn repair(k: &Matrix, name: &str, how: Indefinite) -> Result<Option<Repaired>> {
-    let Err(problem) = check::positive_semidefinite(&Packed::lower(k), name, &mut Matrix::default()) else {
+    let Err(problem) =
+        check::positive_semidefinite(&Packed::lower(k), name, &mut Matrix::default())
+    else {
         return Ok(None);
     };
     if how == Indefinite::Refuse {
@@ -39,7 +42,8 @@ pub(crate) fn repair(k: &Matrix, name: &str, how: Indefinite) -> Result<Option<R
     let eigen = SymmetricEigen::new(whole.clone())?;
     let lowest = eigen.values.iter().fold(0.0f64, |m, &v| m.min(v));
     let negative = eigen.values.iter().filter(|v| **v < 0.0).count();
-    let (total, below): (f64, f64) = eigen.values.iter().fold((0.0, 0.0), |(t, b), v| (t + v.abs(), b + (-v).max(0.0)));
+    let (total, below): (f64, f64) =
+        eigen.values.iter().fold((0.0, 0.0), |(t, b), v| (t + v.abs(), b + (-v).max(0.0)));
     let (matrix, map, done) = match how {
         Indefinite::Refuse => return Err(problem),
         Indefinite::Shift => {
@@ -48,11 +52,19 @@ pub(crate) fn repair(k: &Matrix, name: &str, how: Indefinite) -> Result<Option<R
         }
         Indefinite::Clip => {
             let map = eigen.map(|v| f64::from(v > 0.0));
-            (eigen.map(|v| v.max(0.0)), Some(map), "they were set to 0, and values of new rows are projected".into())
+            (
+                eigen.map(|v| v.max(0.0)),
+                Some(map),
+                "they were set to 0, and values of new rows are projected".into(),
+            )
         }
         Indefinite::Flip => {
             let map = eigen.map(|v| if v < 0.0 { -1.0 } else { 1.0 });
-            (eigen.map(f64::abs), Some(map), "their sign was changed, and values of new rows are reflected".into())
+            (
+                eigen.map(f64::abs),
+                Some(map),
+                "their sign was changed, and values of new rows are reflected".into(),
+            )
         }
     };
     let note = format!(
@@ -78,11 +90,20 @@ mod tests {
                 (k[(i, j)], k[(j, i)]) = (x, x);
             }
         }
-        assert!(repair(&k, "k", Indefinite::Refuse).err().unwrap().to_string().contains("not positive semidefinite"));
+        assert!(
+            repair(&k, "k", Indefinite::Refuse)
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("not positive semidefinite")
+        );
         for how in [Indefinite::Shift, Indefinite::Clip, Indefinite::Flip] {
             let fixed = repair(&k, "k", how).unwrap().unwrap();
             let lower = Packed::lower(&fixed.matrix);
-            assert!(check::positive_semidefinite(&lower, "k", &mut Matrix::default()).is_ok(), "{how:?}");
+            assert!(
+                check::positive_semidefinite(&lower, "k", &mut Matrix::default()).is_ok(),
+                "{how:?}"
+            );
             assert!(repair(&fixed.matrix, "k", how).unwrap().is_none());
             let Some(p) = fixed.map else { continue };
             for i in 0..n {

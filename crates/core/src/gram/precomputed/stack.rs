@@ -3,7 +3,8 @@
 use super::super::dense::Packed;
 use crate::{Error, Result, linalg::Matrix};
 
-/// Precomputed kernel values, kernel axis last: entry (i, j) of kernel t is `data[(i·cols + j)·terms + t]`.
+/// Precomputed kernel values, kernel axis last: entry (i, j) of kernel t is
+/// `data[(i·cols + j)·terms + t]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
     /// Number of samples, one row of values each.
@@ -22,15 +23,23 @@ impl Stack<'_> {
         let (n, m) = (self.rows, self.terms);
         if self.cols != n || n == 0 || m == 0 || self.data.len() != n * n * m {
             let got = format!("({n}, {}, {m})", self.cols);
-            return Err(Error::shape("ready-made kernels", "(n, n, kernels), kernel axis last, none of them 0", got));
+            return Err(Error::shape(
+                "ready-made kernels",
+                "(n, n, kernels), kernel axis last, none of them 0",
+                got,
+            ));
         }
         Ok(())
     }
 
-    /// The values of all kernels in these rows and columns, in the order given, as a stack has them.
+    /// The values of all kernels in these rows and columns, in the order given, as a stack has
+    /// them.
     pub fn block(&self, rows: &[usize], cols: &[usize]) -> Vec<f64> {
-        let cell = |i: usize, j: usize| &self.data[(i * self.cols + j) * self.terms..][..self.terms];
-        rows.iter().flat_map(|&i| cols.iter().flat_map(move |&j| cell(i, j).iter().copied())).collect()
+        let cell =
+            |i: usize, j: usize| &self.data[(i * self.cols + j) * self.terms..][..self.terms];
+        rows.iter()
+            .flat_map(|&i| cols.iter().flat_map(move |&j| cell(i, j).iter().copied()))
+            .collect()
     }
 
     /// Entry (i, j) of every kernel.
@@ -45,7 +54,11 @@ impl Stack<'_> {
 
     /// Kernel t as a matrix.
     pub(super) fn kernel(&self, t: usize) -> Matrix {
-        Matrix::from_parts(self.rows, self.cols, self.data[t..].iter().step_by(self.terms).copied().collect())
+        Matrix::from_parts(
+            self.rows,
+            self.cols,
+            self.data[t..].iter().step_by(self.terms).copied().collect(),
+        )
     }
 
     /// The lower triangles of some kernels.

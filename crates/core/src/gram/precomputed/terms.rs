@@ -1,4 +1,5 @@
-//! From precomputed kernels to terms: one pass checks them, then factors are found by their columns, and triangles where there is no factor.
+//! From precomputed kernels to terms: one pass checks them, then factors are found by their
+//! columns, and triangles where there is no factor.
 
 use rayon::prelude::*;
 
@@ -21,18 +22,20 @@ use crate::{
 };
 
 tuning! { "precomputed"
-    /// Bytes of triangles that are in memory at a time while kernels are proved positive semidefinite.
+    /// Bytes of triangles that are in memory at a time while kernels are proved positive
+    /// semidefinite.
     batch_bytes: usize = 1 << 26;
 }
 
 impl GramSet {
-    /// The terms of precomputed kernels, which must be square, finite, symmetric and positive semidefinite.
+    /// The terms of precomputed kernels, which must be square, finite, symmetric and positive
+    /// semidefinite.
     pub fn from_stack(stack: Stack<'_>, names: &[String], options: &BuildOptions) -> Result<Self> {
         Self::from_stack_repaired(stack, names, options, Indefinite::Refuse)
     }
 
-    /// The terms of precomputed kernels, which must be square, finite and symmetric; those that are not positive semidefinite are treated as
-    /// asked.
+    /// The terms of precomputed kernels, which must be square, finite and symmetric; those that are
+    /// not positive semidefinite are treated as asked.
     pub fn from_stack_repaired(
         stack: Stack<'_>,
         names: &[String],
@@ -47,16 +50,17 @@ impl GramSet {
         let mut doubtful = (0..terms).filter(|&t| seen.doubtful(t));
         doubtful.try_for_each(|t| check::symmetric(&stack.kernel(t), &names[t]).map(|_| ()))?;
         let scaled = !matches!(options.normalize, Normalize::Center | Normalize::Spherical);
-        // A factor that acts like its matrix on the probe proves that the matrix is positive semidefinite.
+        // A factor that acts like its matrix on the probe proves that the matrix is positive
+        // semidefinite.
         let factor = |t: usize| {
             let found = options.factor(&StackValues { stack, t }, &names[t]);
             let image = || images[t..].iter().step_by(terms).copied().collect();
-            let like =
-                |built: &Built| matches!(&built.term, Stored::Factor(f) if check::is_like_factor(image(), &probe, f));
+            let like = |built: &Built| matches!(&built.term, Stored::Factor(f) if check::is_like_factor(image(), &probe, f));
             let sure = scaled && matches!(&found, Ok(Some(built)) if like(built));
             (found, sure)
         };
-        let found: Vec<(Result<Option<Built>>, bool)> = (0..terms).into_par_iter().map(factor).collect();
+        let found: Vec<(Result<Option<Built>>, bool)> =
+            (0..terms).into_par_iter().map(factor).collect();
         let mut others = Vec::new();
         for (t, (found, sure)) in found.into_iter().enumerate() {
             match found {
@@ -75,7 +79,8 @@ impl GramSet {
     }
 }
 
-/// A kernel that is still to be proved positive semidefinite, with the factor that was found for it.
+/// A kernel that is still to be proved positive semidefinite, with the factor that was found for
+/// it.
 type Doubtful = (usize, Result<Option<Built>>);
 
 impl Assembly<'_> {
@@ -92,7 +97,8 @@ impl Assembly<'_> {
         let prove = |scratch: &mut Matrix, ((t, found), mut k): (Doubtful, Packed<f64>)| {
             let (name, proof) = (&names[t], check::positive_semidefinite(&k, &names[t], scratch));
             if proof.is_ok() || how == Indefinite::Refuse {
-                // What is wrong with an indefinite matrix is a better message than that it cannot be normalised.
+                // What is wrong with an indefinite matrix is a better message than that it cannot
+                // be normalised.
                 return proof.and(found).map(|built| (t, k, built, None));
             }
             let fixed = repair(&stack.kernel(t), name, how)?;
@@ -119,8 +125,10 @@ impl Assembly<'_> {
             }
         }
         let single = self.reserve(missing.len())?;
-        let dense: Vec<(usize, Result<Built>)> =
-            missing.into_par_iter().map(|(t, k)| (t, options.triangle(k, &names[t], single))).collect();
+        let dense: Vec<(usize, Result<Built>)> = missing
+            .into_par_iter()
+            .map(|(t, k)| (t, options.triangle(k, &names[t], single)))
+            .collect();
         dense.into_iter().try_for_each(|(t, built)| built.map(|built| self.place(t, built)))
     }
 }
@@ -138,7 +146,9 @@ impl Raw for StackValues<'_> {
 
     fn head_of_column(&self, j: usize, out: &mut [f64]) {
         // Symmetric: a row is a column.
-        let row = self.stack.data[j * self.stack.cols * self.stack.terms + self.t..].iter().step_by(self.stack.terms);
+        let row = self.stack.data[j * self.stack.cols * self.stack.terms + self.t..]
+            .iter()
+            .step_by(self.stack.terms);
         out.iter_mut().zip(row).for_each(|(o, x)| *o = *x);
     }
 }

@@ -1,6 +1,8 @@
-//! The kernels of numbers: one table, which the parser, the names of kernels, `mercer kernels` and the Python package read.
+//! The kernels of numbers: one table, which the parser, the names of kernels, `mercer kernels` and
+//! the Python package read.
 //!
-//! A new kernel of numbers is a variant of [`Function`] with its arms in `kernels/function.rs`, and an entry here.
+//! A new kernel of numbers is a variant of [`Function`] with its arms in `kernels/function.rs`, and
+//! an entry here.
 
 use std::fmt;
 
@@ -35,9 +37,11 @@ pub(super) enum ArgumentValue {
 pub(super) enum Argument {
     /// Numbers, one kernel for each.
     List { rule: NumberRule, default: f64 },
-    /// One number, which may follow `name =`; it must be written where there is no default, and is not shown where it is the default.
+    /// One number, which may follow `name =`; it must be written where there is no default, and is
+    /// not shown where it is the default.
     Number { name: Option<&'static str>, rule: NumberRule, default: Option<f64> },
-    /// Widths or factors, one kernel for each; the automatic ones where it is left out. `deviation` may be a word for one, too.
+    /// Widths or factors, one kernel for each; the automatic ones where it is left out. `deviation`
+    /// may be a word for one, too.
     Scale { rule: NumberRule, auto: AutomaticScale, deviation: bool },
     /// The word of a distance.
     Distance,
@@ -61,16 +65,22 @@ pub(super) struct NumberRule {
     pub text: &'static str,
 }
 
-const DEGREE: NumberRule =
-    NumberRule { holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x), text: "a degree (an integer from 1 to 20)" };
+const DEGREE: NumberRule = NumberRule {
+    holds: |x| x.fract() == 0.0 && (1.0..=20.0).contains(&x),
+    text: "a degree (an integer from 1 to 20)",
+};
 const OFFSET: NumberRule =
     NumberRule { holds: |x| (0.0..=1e150).contains(&x), text: "an offset (a number not below 0)" };
-const WIDTH: NumberRule = NumberRule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
-const GAUSSIAN_WIDTH: NumberRule =
-    NumberRule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, `auto` or `deviation`)" };
+const WIDTH: NumberRule =
+    NumberRule { holds: |x| WIDTHS.contains(&x), text: "a width (a positive number, or `auto`)" };
+const GAUSSIAN_WIDTH: NumberRule = NumberRule {
+    holds: |x| WIDTHS.contains(&x),
+    text: "a width (a positive number, `auto` or `deviation`)",
+};
 const GAMMA: NumberRule =
     NumberRule { holds: |x| WIDTHS.contains(&x), text: "a factor (a positive number, or `auto`)" };
-const SLOPE: NumberRule = NumberRule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
+const SLOPE: NumberRule =
+    NumberRule { holds: |x| WIDTHS.contains(&x), text: "a slope (a positive number)" };
 const ANY: NumberRule = NumberRule { holds: |x| x.abs() <= 1e150, text: "a number" };
 
 /// The table, in the order in which people are shown them.
@@ -112,7 +122,13 @@ static NUMBER_KERNELS: &[NumberKernel] = &[
             deviation: true,
         }],
         build: |s| Function::Rbf { width: s[0].number() },
-        settings: |f| if let Function::Rbf { width } = f { Some(vec![ArgumentValue::Number(width)]) } else { None },
+        settings: |f| {
+            if let Function::Rbf { width } = f {
+                Some(vec![ArgumentValue::Number(width)])
+            } else {
+                None
+            }
+        },
     },
     NumberKernel {
         word: "laplace",
@@ -125,7 +141,13 @@ static NUMBER_KERNELS: &[NumberKernel] = &[
             deviation: false,
         }],
         build: |s| Function::Laplace { width: s[0].number() },
-        settings: |f| if let Function::Laplace { width } = f { Some(vec![ArgumentValue::Number(width)]) } else { None },
+        settings: |f| {
+            if let Function::Laplace { width } = f {
+                Some(vec![ArgumentValue::Number(width)])
+            } else {
+                None
+            }
+        },
     },
     NumberKernel {
         word: "cauchy",
@@ -138,7 +160,13 @@ static NUMBER_KERNELS: &[NumberKernel] = &[
             deviation: false,
         }],
         build: |s| Function::Cauchy { width: s[0].number() },
-        settings: |f| if let Function::Cauchy { width } = f { Some(vec![ArgumentValue::Number(width)]) } else { None },
+        settings: |f| {
+            if let Function::Cauchy { width } = f {
+                Some(vec![ArgumentValue::Number(width)])
+            } else {
+                None
+            }
+        },
     },
     NumberKernel {
         word: "gauss",
@@ -169,9 +197,19 @@ static NUMBER_KERNELS: &[NumberKernel] = &[
         usage: "chi2(gammas)",
         meaning: "exp(−γ Σ (x − z)² / (x + z)); chi2(auto) is γ = 1 / mean distance",
         example: "chi2(auto)",
-        arguments: &[Argument::Scale { rule: GAMMA, auto: AutomaticScale::OverMean(Distance::Chi2), deviation: false }],
+        arguments: &[Argument::Scale {
+            rule: GAMMA,
+            auto: AutomaticScale::OverMean(Distance::Chi2),
+            deviation: false,
+        }],
         build: |s| Function::Chi2 { gamma: s[0].number() },
-        settings: |f| if let Function::Chi2 { gamma } = f { Some(vec![ArgumentValue::Number(gamma)]) } else { None },
+        settings: |f| {
+            if let Function::Chi2 { gamma } = f {
+                Some(vec![ArgumentValue::Number(gamma)])
+            } else {
+                None
+            }
+        },
     },
     NumberKernel {
         word: "intersection",
@@ -223,12 +261,21 @@ pub(super) fn name(function: Function) -> Option<String> {
     Some(kernel.call(&given))
 }
 
-/// Are both the same kernel, where widths and factors are the same if `close` says so, and all else if it is equal?
-pub(crate) fn same_but_for_scales(a: Function, b: Function, close: impl Fn(f64, f64) -> bool) -> bool {
-    let (Some((kernel, own)), Some((other_kernel, others))) = (of_function(a), of_function(b)) else { return a == b };
+/// Are both the same kernel, where widths and factors are the same if `close` says so, and all else
+/// if it is equal?
+pub(crate) fn same_but_for_scales(
+    a: Function,
+    b: Function,
+    close: impl Fn(f64, f64) -> bool,
+) -> bool {
+    let (Some((kernel, own)), Some((other_kernel, others))) = (of_function(a), of_function(b))
+    else {
+        return a == b;
+    };
     kernel == other_kernel
         && kernel.arguments.iter().zip(own.iter().zip(&others)).all(|(argument, (own, other))| {
-            own == other || matches!(argument, Argument::Scale { .. }) && close(own.number(), other.number())
+            own == other
+                || matches!(argument, Argument::Scale { .. }) && close(own.number(), other.number())
         })
 }
 
@@ -249,7 +296,11 @@ impl NumberKernel {
     pub(super) fn call(&self, given: &[Given]) -> String {
         let shown = |(argument, given): &(&Argument, &Given)| !matches!((argument, given), (Argument::Number { default: Some(d), .. }, Given::Number(x)) if d == x);
         let arguments = self.arguments.iter().zip(given).filter(shown).map(|(_, given)| given);
-        if given.is_empty() { self.word.into() } else { format!("{}({})", self.word, list(arguments, ", ")) }
+        if given.is_empty() {
+            self.word.into()
+        } else {
+            format!("{}({})", self.word, list(arguments, ", "))
+        }
     }
 }
 

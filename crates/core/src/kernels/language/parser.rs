@@ -1,8 +1,8 @@
 //! Text to bank: one pass over the characters, no recursion, and every error points at one of them.
 
 use super::{
-    AUTO, Bank, Clause, Cols, Given, KernelList, MAX_KERNELS, NumberKernel, PAPER, Scope, ScopedKernels, Series,
-    TextKind, list,
+    AUTO, Bank, Clause, Cols, Given, KernelList, MAX_KERNELS, NumberKernel, PAPER, Scope,
+    ScopedKernels, Series, TextKind, list,
     numbers::{self, Argument, NumberRule},
     parse,
 };
@@ -14,15 +14,21 @@ use crate::{
 /// Longer texts are refused: an error's caret is placed by a format width, which ends at 65535.
 const MAX_CHARS: usize = 60_000;
 /// The kernels beside those of numbers, as an error lists them.
-const OTHER_KERNELS: &str = "precomputed; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl";
+const OTHER_KERNELS: &str =
+    "precomputed; of text: spectrum, mismatch, wd, wdsum, alignment; of graphs: wl";
 /// Words of the kernels beside those of numbers.
-const OTHER_WORDS: [&str; 7] = ["spectrum", "mismatch", "wd", "wdsum", "precomputed", "alignment", "wl"];
+const OTHER_WORDS: [&str; 7] =
+    ["spectrum", "mismatch", "wd", "wdsum", "precomputed", "alignment", "wl"];
 const ALPHABETS: &str = "an alphabet (dna, rna, protein, free)";
 
 pub(super) fn bank(text: &str) -> Result<Bank> {
     let mut parser = Parser::new(text);
     if parser.chars.len() > MAX_CHARS {
-        return Err(Error::param("kernels", format!("a text of at most {MAX_CHARS} characters"), parser.chars.len()));
+        return Err(Error::param(
+            "kernels",
+            format!("a text of at most {MAX_CHARS} characters"),
+            parser.chars.len(),
+        ));
     }
     let mut parts = vec![parser.part()?];
     while parser.eat(";") {
@@ -31,15 +37,19 @@ pub(super) fn bank(text: &str) -> Result<Bank> {
     Ok(Bank { parts })
 }
 
-const BASE: NumberRule = NumberRule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
-const EXPONENT: NumberRule = NumberRule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
+const BASE: NumberRule =
+    NumberRule { holds: |x| x > 0.0 && x < f64::INFINITY, text: "a positive base" };
+const EXPONENT: NumberRule =
+    NumberRule { holds: |x| x.fract() == 0.0 && x.abs() <= 1e6, text: "an integer exponent" };
 /// `MAX_WORD` and `MAX_SHIFT` of the string kernels, as numbers that stand in texts.
 const LENGTH: NumberRule = NumberRule {
     holds: |x| x.fract() == 0.0 && (1.0..=64.0).contains(&x),
     text: "a number of letters (an integer from 1 to 64)",
 };
-const MISMATCHES: NumberRule =
-    NumberRule { holds: |x| x.fract() == 0.0 && (0.0..=64.0).contains(&x), text: "a number of mismatches" };
+const MISMATCHES: NumberRule = NumberRule {
+    holds: |x| x.fract() == 0.0 && (0.0..=64.0).contains(&x),
+    text: "a number of mismatches",
+};
 const SHIFT: NumberRule = NumberRule {
     holds: |x| x.fract() == 0.0 && (0.0..=1000.0).contains(&x),
     text: "a shift (an integer from 0 to 1000)",
@@ -132,7 +142,9 @@ impl<'a> Parser<'a> {
             "precomputed" => self.precomputed(),
             "alignment" => self.alignment(),
             "wl" => self.graph_kernel(),
-            word if let Some((kind, _)) = TextKind::ALL.into_iter().find(|(_, name)| *name == word) => {
+            word if let Some((kind, _)) =
+                TextKind::ALL.into_iter().find(|(_, name)| *name == word) =>
+            {
                 self.text_kernel(kind)
             }
             _ => {
@@ -143,7 +155,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The arguments of a kernel of numbers: without a bracket the defaults, in a bracket at least the first.
+    /// The arguments of a kernel of numbers: without a bracket the defaults, in a bracket at least
+    /// the first.
     fn arguments(&mut self, kernel: &NumberKernel, bracket: bool) -> Result<Vec<Given>> {
         let defaults: Option<Vec<Given>> = kernel.arguments.iter().map(Argument::default).collect();
         match defaults {
@@ -173,12 +186,17 @@ impl<'a> Parser<'a> {
                 Ok(Given::Number(self.number(rule)?.value + 0.0))
             }
             Argument::Scale { .. } if self.eat_word("auto") => Ok(Given::Auto),
-            Argument::Scale { deviation: true, .. } if self.eat_word("deviation") => Ok(Given::Deviation),
-            Argument::List { rule, .. } | Argument::Scale { rule, .. } => self.numbers(rule).map(Given::List),
+            Argument::Scale { deviation: true, .. } if self.eat_word("deviation") => {
+                Ok(Given::Deviation)
+            }
+            Argument::List { rule, .. } | Argument::Scale { rule, .. } => {
+                self.numbers(rule).map(Given::List)
+            }
             Argument::Distance => {
                 let at = self.skip_space();
                 let word = self.word();
-                let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word) else {
+                let Some((distance, _)) = Distance::ALL.into_iter().find(|(_, name)| *name == word)
+                else {
                     self.at = at;
                     let words = list(Distance::ALL.map(|(_, word)| word), ", ");
                     return self.expected(&format!("a distance ({words})"));
@@ -237,13 +255,17 @@ impl<'a> Parser<'a> {
             return self.expected("`,` and a number of mismatches");
         }
         if more {
-            let (name, rule) = if kind == TextKind::Mismatch { ("m", &MISMATCHES) } else { ("shift", &SHIFT) };
+            let (name, rule) =
+                if kind == TextKind::Mismatch { ("m", &MISMATCHES) } else { ("shift", &SHIFT) };
             let named = self.eat_word(name);
             if named {
                 self.expect("=")?;
             }
             let at = self.skip_space();
-            let digit = self.chars.get(at).is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+            let digit = self
+                .chars
+                .get(at)
+                .is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
             if named || kind == TextKind::Mismatch || (kind != TextKind::Spectrum && digit) {
                 extra = self.number(rule)?.value as u32;
                 let shortest = lengths.iter().flat_map(Series::values).fold(f64::MAX, f64::min);
@@ -277,9 +299,14 @@ impl<'a> Parser<'a> {
         self.chars.get(at) == Some(&'(')
     }
 
-    /// The bracket of a kernel that has no setting to fall back on; `example` shows how it is written.
+    /// The bracket of a kernel that has no setting to fall back on; `example` shows how it is
+    /// written.
     fn expect_arguments(&mut self, example: &str) -> Result<()> {
-        if self.eat("(") { Ok(()) } else { self.expected(&format!("`(` and what the kernel needs, as in `{example}`")) }
+        if self.eat("(") {
+            Ok(())
+        } else {
+            self.expected(&format!("`(` and what the kernel needs, as in `{example}`"))
+        }
     }
 
     fn scope(&mut self) -> Result<Scope> {
@@ -324,17 +351,22 @@ impl<'a> Parser<'a> {
         let start = self.skip_space();
         let (name, in_quotes) = self.name("a column: a name, a number or a span such as 2-5")?;
         let (first, last) = name.split_once('-').unwrap_or((&name, &name));
-        let is_index = |s: &str| !s.trim().is_empty() && s.trim().chars().all(|c| c.is_ascii_digit());
+        let is_index =
+            |s: &str| !s.trim().is_empty() && s.trim().chars().all(|c| c.is_ascii_digit());
         if in_quotes || !is_index(first) || !is_index(last) {
             return Ok(Cols::Name(name));
         }
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok(Cols::Span(first, last)),
-            _ => self.error(start, format!("columns count from 1 and a span goes upwards, found `{name}`")),
+            _ => self.error(
+                start,
+                format!("columns count from 1 and a span goes upwards, found `{name}`"),
+            ),
         }
     }
 
-    /// A name in quotes (a doubled quote stands for one) or everything up to `,` or `)`; and whether it was quoted.
+    /// A name in quotes (a doubled quote stands for one) or everything up to `,` or `)`; and
+    /// whether it was quoted.
     fn name(&mut self, what: &str) -> Result<(String, bool)> {
         let start = self.skip_space();
         let mut name = String::new();
@@ -379,8 +411,12 @@ impl<'a> Parser<'a> {
         }
         let to = self.number(rule)?;
         let range = match (from.power, to.power) {
-            (None, None) if from.value <= to.value => Series::Steps { from: from.value, to: to.value },
-            (Some((base, from)), Some((same, to))) if base == same && from <= to => Series::Powers { base, from, to },
+            (None, None) if from.value <= to.value => {
+                Series::Steps { from: from.value, to: to.value }
+            }
+            (Some((base, from)), Some((same, to))) if base == same && from <= to => {
+                Series::Powers { base, from, to }
+            }
             _ => {
                 let what = "a range goes upwards between two numbers or two powers of one base, as 1..3 or 2^-3..2^6";
                 return self.error(start, what);
@@ -410,8 +446,12 @@ impl<'a> Parser<'a> {
     fn decimal(&mut self, what: &str) -> Result<f64> {
         let start = self.skip_space();
         let char_at = |i: usize| self.chars.get(i).copied().unwrap_or(' ');
-        let digits_from =
-            |i: usize| i + self.chars[i.min(self.chars.len())..].iter().take_while(|c| c.is_ascii_digit()).count();
+        let digits_from = |i: usize| {
+            i + self.chars[i.min(self.chars.len())..]
+                .iter()
+                .take_while(|c| c.is_ascii_digit())
+                .count()
+        };
         let unsigned = start + usize::from(matches!(char_at(start), '-' | '+'));
         let mut end = digits_from(unsigned);
         // Not the first dot of a range.
@@ -455,7 +495,8 @@ impl<'a> Parser<'a> {
 
     fn word(&mut self) -> String {
         let start = self.skip_space();
-        let word: String = self.chars[start..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
+        let word: String =
+            self.chars[start..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
         self.at += word.chars().count();
         word
     }
@@ -483,7 +524,8 @@ impl<'a> Parser<'a> {
         if found.is_empty() {
             found.extend(self.chars.get(start));
         }
-        let found = if found.is_empty() { "the end of the text".into() } else { format!("`{found}`") };
+        let found =
+            if found.is_empty() { "the end of the text".into() } else { format!("`{found}`") };
         self.error(start, format!("expected {what}, found {found}"))
     }
 

@@ -10,21 +10,27 @@ use super::{
 use crate::{
     Error, Result, Told,
     data::{Dataset, Rows, mean_and_deviation},
-    kernels::{Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text, strings::MAX_NEIGHBOURS},
+    kernels::{
+        Alphabet, Distance, Function, Indefinite, KernelSpec, Numeric, Text,
+        strings::MAX_NEIGHBOURS,
+    },
 };
 
 /// The widths that `auto` stands for, in units of the median distance.
 pub(super) const AUTO_FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
-/// Rows that distances are measured between for automatic widths, and training sequences that local alignment compares with, at most.
+/// Rows that distances are measured between for automatic widths, and training sequences that local
+/// alignment compares with, at most.
 const MEDIAN_ROWS: usize = 512;
 
 impl Bank {
-    /// Concrete kernels for these (already standardised) data: group by group, scope by scope, kernels as written.
-    /// Where several kernels have the same function and columns, the first stays.
+    /// Concrete kernels for these (already standardised) data: group by group, scope by scope,
+    /// kernels as written. Where several kernels have the same function and columns, the first
+    /// stays.
     pub fn resolve(&self, data: &Dataset) -> Result<Vec<KernelSpec>> {
         let count: u128 = self.groups().map(|group| group.count(data)).sum();
         if count > MAX_KERNELS as u128 {
-            let remedy = format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
+            let remedy =
+                format!("at most {MAX_KERNELS} are possible: use fewer widths, degrees or scopes");
             return Err(Error::data("kernel bank", format!("asks for {count} kernels"), remedy));
         }
         let (mut specs, mut seen, mut places) = (Vec::new(), HashSet::new(), HashMap::new());
@@ -38,13 +44,21 @@ impl Bank {
                         let function = Function::Precomputed { indefinite: Indefinite::default() };
                         if seen.insert((place, written(function))) {
                             let name = format!("precomputed on {label}");
-                            specs.push(KernelSpec { function, columns, name, landmarks: Vec::new() });
+                            specs.push(KernelSpec {
+                                function,
+                                columns,
+                                name,
+                                landmarks: Vec::new(),
+                            });
                         }
                     }
                 }
                 for text in [false, true] {
-                    let kernels: Vec<&KernelList> =
-                        group.kernels.iter().filter(|k| k.reads_text() == text && !k.is_precomputed()).collect();
+                    let kernels: Vec<&KernelList> = group
+                        .kernels
+                        .iter()
+                        .filter(|k| k.reads_text() == text && !k.is_precomputed())
+                        .collect();
                     if kernels.is_empty() {
                         continue;
                     }
@@ -60,7 +74,12 @@ impl Bank {
                                 if seen.insert((place, written.clone())) {
                                     let name = format!("{written} on {label}");
                                     let landmarks = landmarks(function, data.rows(), &columns);
-                                    specs.push(KernelSpec { function, columns: columns.clone(), name, landmarks });
+                                    specs.push(KernelSpec {
+                                        function,
+                                        columns: columns.clone(),
+                                        name,
+                                        landmarks,
+                                    });
                                 }
                             }
                         }
@@ -73,17 +92,21 @@ impl Bank {
     }
 }
 
-/// Text that no kernel reads is a mistake more often than not: a name, an id, a category that should have been encoded.
+/// Text that no kernel reads is a mistake more often than not: a name, an id, a category that
+/// should have been encoded.
 fn refuse_unused_text(data: &Dataset, specs: &[KernelSpec]) -> Result<()> {
     let d = data.rows().text_start();
     for (at, sequences) in data.rows().sequences().iter().enumerate() {
         if !specs.iter().any(|k| k.columns.contains(&(d + at))) {
             let text = sequences.get(0);
-            let (shown, rest) = text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
+            let (shown, rest) =
+                text.split_at(text.char_indices().nth(30).map_or(text.len(), |(end, _)| end));
             let dots = if rest.is_empty() { "" } else { "…" };
             return Err(Error::data(
                 format!("column `{}`", data.columns()[d + at]),
-                Told::from(format!("holds text, `{shown}{dots}` in row ")).and_row(0).and(", and no kernel reads it"),
+                Told::from(format!("holds text, `{shown}{dots}` in row "))
+                    .and_row(0)
+                    .and(", and no kernel reads it"),
                 "encode categories as numbers (a column of 0 and 1 per category), give sequences a string kernel such as spectrum(3), or \
                  leave the column out",
             ));
@@ -98,8 +121,10 @@ impl ScopedKernels {
         let kernels = |text: bool| -> u128 {
             self.kernels.iter().filter(|k| k.reads_text() == text).map(KernelList::count).sum()
         };
-        let places: u128 = self.scopes.iter().map(|scope| scope.count(data.feature_columns().len()) as u128).sum();
-        kernels(false) * places + kernels(true) * (self.scopes.len() * data.rows().sequences().len()) as u128
+        let places: u128 =
+            self.scopes.iter().map(|scope| scope.count(data.feature_columns().len()) as u128).sum();
+        kernels(false) * places
+            + kernels(true) * (self.scopes.len() * data.rows().sequences().len()) as u128
     }
 }
 
@@ -130,9 +155,15 @@ impl KernelList {
     fn functions(&self, data: &Dataset, columns: &[usize], label: &str) -> Result<Vec<Function>> {
         Ok(match self {
             Self::Precomputed(_) => Vec::new(),
-            Self::Numbers { kernel, given } => numbers_functions(kernel, given, data.rows(), columns, label)?,
+            Self::Numbers { kernel, given } => {
+                numbers_functions(kernel, given, data.rows(), columns, label)?
+            }
             Self::Alignment { scoring, open, extend } => {
-                vec![Function::Text(Text::Alignment { scoring: *scoring, open: *open, extend: *extend })]
+                vec![Function::Text(Text::Alignment {
+                    scoring: *scoring,
+                    open: *open,
+                    extend: *extend,
+                })]
             }
             Self::Wl(rounds) => {
                 let one = |rounds: f64| Function::Text(Text::Wl { iterations: rounds as u32 });
@@ -141,8 +172,11 @@ impl KernelList {
             Self::Text { kind, lengths, extra, alphabet } => {
                 let rows = data.rows().having(columns);
                 let sequences = columns.first().and_then(|&c| rows.sequence(c));
-                let alphabet = alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
-                let one = |length: f64| string_kernel(*kind, length as u32, *extra, alphabet).map(Function::Text);
+                let alphabet =
+                    alphabet.or_else(|| sequences.map(Alphabet::of)).unwrap_or(Alphabet::Free);
+                let one = |length: f64| {
+                    string_kernel(*kind, length as u32, *extra, alphabet).map(Function::Text)
+                };
                 lengths.iter().flat_map(Series::values).map(one).collect::<Result<_>>()?
             }
         })
@@ -154,7 +188,8 @@ fn total(list: &[Series]) -> u128 {
     list.iter().map(|series| series.count() as u128).sum()
 }
 
-/// The functions that a kernel of numbers stands for on these columns: one for each combination of the values of its arguments.
+/// The functions that a kernel of numbers stands for on these columns: one for each combination of
+/// the values of its arguments.
 fn numbers_functions(
     kernel: &NumberKernel,
     given: &[Given],
@@ -167,17 +202,24 @@ fn numbers_functions(
         let values = match (own, argument) {
             (Given::Distance(distance), _) => vec![ArgumentValue::Distance(*distance)],
             (Given::Number(value), _) => vec![ArgumentValue::Number(*value)],
-            (Given::List(list), _) => list.iter().flat_map(Series::values).map(ArgumentValue::Number).collect(),
-            (Given::Deviation, _) => vec![ArgumentValue::Number(deviation_width(x, columns, label)?)],
+            (Given::List(list), _) => {
+                list.iter().flat_map(Series::values).map(ArgumentValue::Number).collect()
+            }
+            (Given::Deviation, _) => {
+                vec![ArgumentValue::Number(deviation_width(x, columns, label)?)]
+            }
             (Given::Auto, Argument::Scale { auto, .. }) => {
-                let named = given.iter().find_map(|g| if let Given::Distance(d) = g { Some(*d) } else { None });
+                let named = given
+                    .iter()
+                    .find_map(|g| if let Given::Distance(d) = g { Some(*d) } else { None });
                 let scales = automatic_scales(*auto, named, x, columns, label)?;
                 scales.into_iter().map(ArgumentValue::Number).collect()
             }
             (Given::Auto, _) => Vec::new(),
         };
-        let extended =
-            |start: &Vec<ArgumentValue>| values.iter().map(|v| [start, &[*v][..]].concat()).collect::<Vec<_>>();
+        let extended = |start: &Vec<ArgumentValue>| {
+            values.iter().map(|v| [start, &[*v][..]].concat()).collect::<Vec<_>>()
+        };
         settings = settings.iter().flat_map(extended).collect();
     }
     Ok(settings.iter().map(|values| (kernel.build)(values)).collect())
@@ -192,7 +234,9 @@ fn automatic_scales(
     label: &str,
 ) -> Result<Vec<f64>> {
     match auto {
-        AutomaticScale::AroundMedian(distance) => widths_around(median_distance(x, columns, distance), label),
+        AutomaticScale::AroundMedian(distance) => {
+            widths_around(median_distance(x, columns, distance), label)
+        }
         AutomaticScale::MeanDistance => {
             let distance = named.unwrap_or(Distance::L2);
             automatic(label, mean_distance(x, columns, distance)).map(|width| vec![width])
@@ -210,7 +254,11 @@ fn deviation_width(x: &Rows, columns: &[usize], label: &str) -> Result<f64> {
         return Ok(width);
     }
     let problem = format!("a deviation of {width:e} is no scale for a width");
-    Err(Error::data(format!("kernels on {label}"), problem, "standardise the columns or write the width"))
+    Err(Error::data(
+        format!("kernels on {label}"),
+        problem,
+        "standardise the columns or write the width",
+    ))
 }
 
 /// The widths that `auto` stands for around a median distance.
@@ -220,7 +268,11 @@ fn widths_around(median: f64, label: &str) -> Result<Vec<f64>> {
         return Ok(widths.into());
     }
     let problem = format!("the median distance is {median:e}, no scale for an automatic width");
-    Err(Error::data(format!("kernels on {label}"), problem, "standardise the columns or write the widths"))
+    Err(Error::data(
+        format!("kernels on {label}"),
+        problem,
+        "standardise the columns or write the widths",
+    ))
 }
 
 /// Rounded before use, so that the number a name shows is the number itself.
@@ -238,7 +290,12 @@ fn automatic(label: &str, value: f64) -> Result<f64> {
 }
 
 /// Histogram kernels are for counts, shares and other numbers that are not negative.
-pub(crate) fn not_negative(function: Function, x: &Rows, columns: &[usize], names: &[String]) -> Result<()> {
+pub(crate) fn not_negative(
+    function: Function,
+    x: &Rows,
+    columns: &[usize],
+    names: &[String],
+) -> Result<()> {
     if !function.needs_non_negative() {
         return Ok(());
     }
@@ -248,13 +305,25 @@ pub(crate) fn not_negative(function: Function, x: &Rows, columns: &[usize], name
     let Some((i, j)) = (0..x.len()).filter(here).find_map(negative) else { return Ok(()) };
     Err(Error::data(
         format!("column `{}`", names[j]),
-        Told::row(i, format!("is {}, and {} is for numbers that are not negative", x.value(i, j), written(function))),
+        Told::row(
+            i,
+            format!(
+                "is {}, and {} is for numbers that are not negative",
+                x.value(i, j),
+                written(function)
+            ),
+        ),
         "switch standardisation off if the numbers themselves are not negative, or use another kernel",
     ))
 }
 
 /// Texts that a kernel cannot read are refused, naming the row.
-pub(crate) fn readable(function: Function, rows: &Rows, columns: &[usize], names: &[String]) -> Result<()> {
+pub(crate) fn readable(
+    function: Function,
+    rows: &Rows,
+    columns: &[usize],
+    names: &[String],
+) -> Result<()> {
     let Function::Text(text) = function else { return Ok(()) };
     let rows = rows.having(columns);
     let found = columns.iter().filter_map(|&c| rows.sequence(c).map(|s| (s, &names[c])));
@@ -264,7 +333,9 @@ pub(crate) fn readable(function: Function, rows: &Rows, columns: &[usize], names
 /// Training sequences to compare with: all of them, or `MEDIAN_ROWS` evenly strided ones.
 fn landmarks(function: Function, rows: &Rows, columns: &[usize]) -> Vec<String> {
     let rows = rows.having(columns);
-    let (Function::Text(text), Some(sequences)) = (function, columns.first().and_then(|&c| rows.sequence(c))) else {
+    let (Function::Text(text), Some(sequences)) =
+        (function, columns.first().and_then(|&c| rows.sequence(c)))
+    else {
         return Vec::new();
     };
     let n = if text.needs_landmarks() { sequences.len().min(MEDIAN_ROWS) } else { 0 };
@@ -280,7 +351,11 @@ fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Resu
             let text = Text::Mismatch { k, m: extra, alphabet };
             let near = text.neighbours();
             let refused = |problem: String, remedy: &str| {
-                Err(Error::data(format!("kernel `{}`", written(Function::Text(text))), problem, remedy))
+                Err(Error::data(
+                    format!("kernel `{}`", written(Function::Text(text))),
+                    problem,
+                    remedy,
+                ))
             };
             match near {
                 None => {
@@ -299,10 +374,12 @@ fn string_kernel(kind: TextKind, k: u32, extra: u32, alphabet: Alphabet) -> Resu
     })
 }
 
-/// The root of the summed variances of the columns, over all rows that have them; 1 where every column is constant.
+/// The root of the summed variances of the columns, over all rows that have them; 1 where every
+/// column is constant.
 fn deviation(x: &Rows, columns: &[usize]) -> f64 {
     let x = x.having(columns);
-    let one = |j: &usize| mean_and_deviation(&(0..x.len()).map(|i| x.value(i, *j)).collect::<Vec<_>>()).1;
+    let one =
+        |j: &usize| mean_and_deviation(&(0..x.len()).map(|i| x.value(i, *j)).collect::<Vec<_>>()).1;
     let deviation = columns.iter().map(one).fold(0.0, f64::hypot);
     if deviation > 0.0 { deviation } else { 1.0 }
 }
@@ -326,7 +403,8 @@ fn mean_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
     if sum > 0.0 { 2.0 * sum / (n * (n - 1)) as f64 } else { 1.0 }
 }
 
-/// The median over pairs of [`some_rows`]; where most rows coincide, the mean over those pairs that differ; 1 where none does.
+/// The median over pairs of [`some_rows`]; where most rows coincide, the mean over those pairs that
+/// differ; 1 where none does.
 fn median_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
     let points = some_rows(x, columns);
     let n = points.rows();
@@ -339,7 +417,8 @@ fn median_distance(x: &Rows, columns: &[usize], distance: Distance) -> f64 {
     }
     let (middle, odd) = (distances.len() / 2, distances.len() % 2 == 1);
     let (below, &mut upper, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    let median = if odd { upper } else { f64::midpoint(upper, below.iter().copied().fold(0.0, f64::max)) };
+    let median =
+        if odd { upper } else { f64::midpoint(upper, below.iter().copied().fold(0.0, f64::max)) };
     if median > 0.0 {
         return median;
     }

@@ -1,8 +1,9 @@
-//! Local alignment: the best score of aligning a piece of one sequence with a piece of another (Smith and Waterman), gaps of g letters
-//! costing open + (g − 1) · extend (Gotoh's three recurrences).
+//! Local alignment: the best score of aligning a piece of one sequence with a piece of another
+//! (Smith and Waterman), gaps of g letters costing open + (g − 1) · extend (Gotoh's three
+//! recurrences).
 //!
-//! Scores are no kernel: their matrix is not positive semidefinite. The empirical map makes one of them: φ(x) is the vector of scores with
-//! fixed landmarks, and k(x, z) = ⟨φ(x), φ(z)⟩.
+//! Scores are no kernel: their matrix is not positive semidefinite. The empirical map makes one of
+//! them: φ(x) is the vector of scores with fixed landmarks, and k(x, z) = ⟨φ(x), φ(z)⟩.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,8 @@ pub enum Scoring {
 
 impl Scoring {
     /// All of them with their words.
-    pub const ALL: [(Self, &'static str); 2] = [(Self::Blosum62, "blosum62"), (Self::Pam50, "pam50")];
+    pub const ALL: [(Self, &'static str); 2] =
+        [(Self::Blosum62, "blosum62"), (Self::Pam50, "pam50")];
 
     /// Its word in the kernel language.
     pub fn word(self) -> &'static str {
@@ -49,8 +51,15 @@ const LANES: usize = 32;
 type Lanes = [i16; LANES];
 
 /// Scores of every sequence with every landmark, one row per sequence.
-pub fn scores(sequences: &Sequences, landmarks: &[String], scoring: Scoring, open: u32, extend: u32) -> Matrix {
-    let coded = |s: &str| -> Vec<Option<u32>> { s.chars().map(|c| Alphabet::Protein.code(c)).collect() };
+pub fn scores(
+    sequences: &Sequences,
+    landmarks: &[String],
+    scoring: Scoring,
+    open: u32,
+    extend: u32,
+) -> Matrix {
+    let coded =
+        |s: &str| -> Vec<Option<u32>> { s.chars().map(|c| Alphabet::Protein.code(c)).collect() };
     let codes: Vec<Vec<Option<u32>>> = landmarks.iter().map(|s| coded(s)).collect();
     // Landmarks of like length go together, so that little is filled up.
     let mut order: Vec<usize> = (0..codes.len()).collect();
@@ -66,8 +75,11 @@ pub fn scores(sequences: &Sequences, landmarks: &[String], scoring: Scoring, ope
         for (some, batch) in &batches {
             for (&l, score) in some.iter().zip(batch.local(&own, small(open), small(extend))) {
                 // Beyond 16 bits, one by one in 32.
-                let score =
-                    if score < i16::MAX { i32::from(score) } else { local(&own, &codes[l], scoring, open, extend) };
+                let score = if score < i16::MAX {
+                    i32::from(score)
+                } else {
+                    local(&own, &codes[l], scoring, open, extend)
+                };
                 row[l] = f64::from(score);
             }
         }
@@ -83,7 +95,10 @@ struct Batch {
 }
 
 impl Batch {
-    fn new<'a>(landmarks: impl Iterator<Item = &'a [Option<u32>]> + Clone, scoring: Scoring) -> Self {
+    fn new<'a>(
+        landmarks: impl Iterator<Item = &'a [Option<u32>]> + Clone,
+        scoring: Scoring,
+    ) -> Self {
         let columns = landmarks.clone().map(<[_]>::len).max().unwrap_or(0);
         // No alignment gains by going on into the filler.
         let mut profiles = vec![[i16::MIN / 2; LANES]; (UNKNOWN + 1) * columns];
@@ -98,7 +113,8 @@ impl Batch {
         Self { columns, profiles }
     }
 
-    /// The best local alignment of `x` with each of them, by [`local`]'s recurrences; `i16::MAX` stands for that or more.
+    /// The best local alignment of `x` with each of them, by [`local`]'s recurrences; `i16::MAX`
+    /// stands for that or more.
     fn local(&self, x: &[Option<u32>], open: i16, extend: i16) -> Lanes {
         let (mut best, mut gap): (Vec<Lanes>, Vec<Lanes>) =
             (vec![[0; LANES]; self.columns], vec![[i16::MIN; LANES]; self.columns]);
@@ -112,7 +128,8 @@ impl Batch {
                 for l in 0..LANES {
                     gap[l] = gap[l].saturating_sub(extend).max(best[l].saturating_sub(open));
                     left[l] = left[l].saturating_sub(extend).max(before[l].saturating_sub(open));
-                    before[l] = diagonal[l].saturating_add(profile[l]).max(gap[l]).max(left[l]).max(0);
+                    before[l] =
+                        diagonal[l].saturating_add(profile[l]).max(gap[l]).max(left[l]).max(0);
                     diagonal[l] = best[l];
                     best[l] = before[l];
                     top[l] = top[l].max(before[l]);
@@ -126,11 +143,13 @@ impl Batch {
 /// The best local alignment of `x` and `z`.
 fn local(x: &[Option<u32>], z: &[Option<u32>], scoring: Scoring, open: u32, extend: u32) -> i32 {
     let (open, extend) = (open.cast_signed(), extend.cast_signed());
-    // best[j]: of alignments that end at x[i] and z[j]; gap[j]: of those that end with a gap in z there.
+    // best[j]: of alignments that end at x[i] and z[j]; gap[j]: of those that end with a gap in z
+    // there.
     let (mut best, mut gap) = (vec![0; z.len() + 1], vec![i32::MIN / 2; z.len() + 1]);
     // A line per letter, the unknown one last.
-    let profiles: Vec<Vec<i32>> =
-        (0..=20).map(|a| z.iter().map(|&b| scoring.score(Some(a).filter(|a| *a < 20), b)).collect()).collect();
+    let profiles: Vec<Vec<i32>> = (0..=20)
+        .map(|a| z.iter().map(|&b| scoring.score(Some(a).filter(|a| *a < 20), b)).collect())
+        .collect();
     let mut top = 0;
     for &a in x {
         let profile = &profiles[a.map_or(20, |a| a as usize)];
@@ -200,21 +219,25 @@ mod tests {
     use super::*;
     use crate::data::Rng;
 
-    /// Batches against pairs one by one; among them lengths from 1, unknown letters, more landmarks than lanes, and scores beyond 16 bits.
+    /// Batches against pairs one by one; among them lengths from 1, unknown letters, more landmarks
+    /// than lanes, and scores beyond 16 bits.
     #[test]
     fn batches_score_as_pairs_do() {
         let letters: Vec<char> = "ACDEFGHIKLMNPQRSTVWYX".chars().collect();
         let mut rng = Rng::new(5);
-        let mut texts: Vec<String> =
-            (0..40).map(|i| (0..=i * 3).map(|_| letters[rng.below(letters.len())]).collect()).collect();
+        let mut texts: Vec<String> = (0..40)
+            .map(|i| (0..=i * 3).map(|_| letters[rng.below(letters.len())]).collect())
+            .collect();
         texts.push("W".repeat(3000));
         let all = Sequences::new("s", &texts).unwrap();
         for (scoring, open, extend) in
             [(Scoring::Blosum62, 11, 1), (Scoring::Pam50, 5, 2), (Scoring::Blosum62, 70_000, 3)]
         {
             let found = scores(&all, &texts, scoring, open, extend);
-            let codes: Vec<Vec<Option<u32>>> =
-                texts.iter().map(|t| t.chars().map(|c| Alphabet::Protein.code(c)).collect()).collect();
+            let codes: Vec<Vec<Option<u32>>> = texts
+                .iter()
+                .map(|t| t.chars().map(|c| Alphabet::Protein.code(c)).collect())
+                .collect();
             for (i, x) in codes.iter().enumerate() {
                 for (j, z) in codes.iter().enumerate() {
                     let want = f64::from(local(x, z, scoring, open, extend));

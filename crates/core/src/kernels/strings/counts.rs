@@ -1,8 +1,9 @@
-//! Explicit sparse features: how often each word occurs in each sequence, by sequence and by word. A row of the kernel matrix is one pass
-//! over the places of its own words.
+//! Explicit sparse features: how often each word occurs in each sequence, by sequence and by word.
+//! A row of the kernel matrix is one pass over the places of its own words.
 //!
-//! A word is a 128-bit key: its letters side by side where they fit (64 nucleotides, 25 amino acids, 6 free letters), else a 128-bit hash of
-//! them, so that two words share a key with a probability of about 10⁻³⁸.
+//! A word is a 128-bit key: its letters side by side where they fit (64 nucleotides, 25 amino
+//! acids, 6 free letters), else a 128-bit hash of them, so that two words share a key with a
+//! probability of about 10⁻³⁸.
 
 use super::Alphabet;
 use crate::data::Sequences;
@@ -41,7 +42,8 @@ impl Counts {
         }))
     }
 
-    /// Words of `k` letters, each counted for every word that differs from it in at most `m` letters.
+    /// Words of `k` letters, each counted for every word that differs from it in at most `m`
+    /// letters.
     pub fn mismatch(sequences: &Sequences, k: u32, m: u32, alphabet: Alphabet) -> Self {
         let size = alphabet.size().unwrap_or(0);
         Self::new(sequences.iter().map(|s| {
@@ -64,7 +66,8 @@ impl Counts {
         let mut keys: Vec<u128> = rows.iter().flatten().map(|(key, _)| *key).collect();
         keys.sort_unstable();
         keys.dedup();
-        let (mut by_row, mut sizes) = (Lists { start: vec![0], items: Vec::new() }, vec![0usize; keys.len() + 1]);
+        let (mut by_row, mut sizes) =
+            (Lists { start: vec![0], items: Vec::new() }, vec![0usize; keys.len() + 1]);
         for row in &rows {
             for (key, count) in row {
                 let id = keys.partition_point(|k| k < key);
@@ -104,7 +107,8 @@ impl Counts {
     pub fn each_in(&self, i: usize, keys: &[u128], mut visit: impl FnMut(usize, f64)) {
         let same = std::ptr::eq(keys, self.keys());
         for &(id, count) in self.by_row.get(i) {
-            let place = if same { Ok(id as usize) } else { keys.binary_search(&self.keys[id as usize]) };
+            let place =
+                if same { Ok(id as usize) } else { keys.binary_search(&self.keys[id as usize]) };
             if let Ok(place) = place {
                 visit(place, f64::from(count));
             }
@@ -121,7 +125,9 @@ impl Counts {
         out.fill(0.0);
         let rows = out.len();
         self.each_in(i, other.keys(), |there, count| {
-            for &(j, times) in other.by_key.get(there).iter().take_while(|(j, _)| (*j as usize) < rows) {
+            for &(j, times) in
+                other.by_key.get(there).iter().take_while(|(j, _)| (*j as usize) < rows)
+            {
                 out[j as usize] += count * f64::from(times);
             }
         });
@@ -159,8 +165,9 @@ fn key(codes: &[u32], bits: u32) -> u128 {
 pub fn hash(numbers: impl Iterator<Item = u128>) -> u128 {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
     let stirred = |h: u128| (h ^ (h >> 67)).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
-    let all =
-        numbers.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |h: u128, n| stirred((h ^ n).wrapping_mul(PRIME)));
+    let all = numbers.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |h: u128, n| {
+        stirred((h ^ n).wrapping_mul(PRIME))
+    });
     all ^ (all >> 64)
 }
 

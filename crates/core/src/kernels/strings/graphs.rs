@@ -1,7 +1,8 @@
 //! Labelled graphs as texts, and their Weisfeiler–Lehman features.
 //!
-//! A graph is JSON, `{"labels": ["C", "C", "O"], "edges": [[0, 1], [1, 2]]}`, or a list of labels and one of edges, `C C O; 0-1 1-2`. Nodes
-//! count from 0, labels are texts or numbers, edges have no direction.
+//! A graph is JSON, `{"labels": ["C", "C", "O"], "edges": [[0, 1], [1, 2]]}`, or a list of labels
+//! and one of edges, `C C O; 0-1 1-2`. Nodes count from 0, labels are texts or numbers, edges have
+//! no direction.
 
 use serde::Deserialize;
 
@@ -30,27 +31,35 @@ enum Label {
 
 impl Graph {
     fn parse(text: &str) -> std::result::Result<Self, String> {
-        let (labels, edges): (Vec<String>, Vec<(usize, usize)>) = if text.trim_start().starts_with('{') {
-            let graph: Written = serde_json::from_str(text).map_err(|e| e.to_string())?;
-            let label = |l: Label| match l {
-                Label::Text(text) => text,
-                Label::Number(number) => number.to_string(),
+        let (labels, edges): (Vec<String>, Vec<(usize, usize)>) =
+            if text.trim_start().starts_with('{') {
+                let graph: Written = serde_json::from_str(text).map_err(|e| e.to_string())?;
+                let label = |l: Label| match l {
+                    Label::Text(text) => text,
+                    Label::Number(number) => number.to_string(),
+                };
+                (graph.labels.into_iter().map(label).collect(), graph.edges)
+            } else {
+                let (labels, edges) = text.split_once(';').unwrap_or((text, ""));
+                let edge = |e: &str| {
+                    let ends = e
+                        .split_once('-')
+                        .and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                    let at = e.as_ptr() as usize - text.as_ptr() as usize + 1;
+                    ends.ok_or_else(|| format!("`{e}` is no edge such as 0-1, at column {at}"))
+                };
+                let edges =
+                    edges.split_whitespace().map(edge).collect::<std::result::Result<_, _>>()?;
+                (labels.split_whitespace().map(String::from).collect(), edges)
             };
-            (graph.labels.into_iter().map(label).collect(), graph.edges)
-        } else {
-            let (labels, edges) = text.split_once(';').unwrap_or((text, ""));
-            let edge = |e: &str| {
-                let ends = e.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-                let at = e.as_ptr() as usize - text.as_ptr() as usize + 1;
-                ends.ok_or_else(|| format!("`{e}` is no edge such as 0-1, at column {at}"))
-            };
-            let edges = edges.split_whitespace().map(edge).collect::<std::result::Result<_, _>>()?;
-            (labels.split_whitespace().map(String::from).collect(), edges)
-        };
         let mut neighbours = vec![Vec::new(); labels.len()];
         for (a, b) in edges {
             if a.max(b) >= labels.len() {
-                return Err(format!("an edge joins node {}, and there are {} nodes from 0", a.max(b), labels.len()));
+                return Err(format!(
+                    "an edge joins node {}, and there are {} nodes from 0",
+                    a.max(b),
+                    labels.len()
+                ));
             }
             neighbours[a].push(b);
             if a != b {
@@ -61,12 +70,14 @@ impl Graph {
         Ok(Self { labels, neighbours })
     }
 
-    /// Labels of all nodes, refined `iterations` times: a node's next label is its own with those around it, sorted.
+    /// Labels of all nodes, refined `iterations` times: a node's next label is its own with those
+    /// around it, sorted.
     fn features(mut self, iterations: u32) -> Vec<(u128, u32)> {
         let mut found: Vec<(u128, u32)> = self.labels.iter().map(|l| (*l, 1)).collect();
         for round in 1..=iterations {
             let refined = |v: usize| {
-                let mut around: Vec<u128> = self.neighbours[v].iter().map(|&w| self.labels[w]).collect();
+                let mut around: Vec<u128> =
+                    self.neighbours[v].iter().map(|&w| self.labels[w]).collect();
                 around.sort_unstable();
                 hash([u128::from(round), self.labels[v]].into_iter().chain(around))
             };
@@ -93,5 +104,9 @@ pub fn check(sequences: &Sequences, name: &str) -> Result<()> {
 
 /// How often each label occurs, over all rounds. What is no graph has none.
 pub fn counts(sequences: &Sequences, iterations: u32) -> Counts {
-    Counts::new(sequences.iter().map(|text| Graph::parse(text).map_or_else(|_| Vec::new(), |g| g.features(iterations))))
+    Counts::new(
+        sequences
+            .iter()
+            .map(|text| Graph::parse(text).map_or_else(|_| Vec::new(), |g| g.features(iterations))),
+    )
 }

@@ -1,6 +1,7 @@
-//! Sequences as bit planes: bit l of plane b is bit b of the letter at position l, and one more plane says where letters are known. 64
-//! positions are compared at once, and the matches of all degrees follow from those of degree 1: a run of k + 1 matches starts where two
-//! runs of k matches start at neighbouring positions.
+//! Sequences as bit planes: bit l of plane b is bit b of the letter at position l, and one more
+//! plane says where letters are known. 64 positions are compared at once, and the matches of all
+//! degrees follow from those of degree 1: a run of k + 1 matches starts where two runs of k matches
+//! start at neighbouring positions.
 
 use super::Alphabet;
 use crate::data::Sequences;
@@ -38,17 +39,24 @@ impl Planes {
         Self { depth: bits + 1, start, words }
     }
 
-    /// Different words of `degree` letters at different positions: at least the rank of the kernel of this degree. Stops at `enough`.
+    /// Different words of `degree` letters at different positions: at least the rank of the kernel
+    /// of this degree. Stops at `enough`.
     pub fn features(&self, degree: usize, enough: usize) -> usize {
         let mut seen = std::collections::HashSet::new();
         for i in 0..self.len() {
             let x = self.sequence(i);
             let letter = |l: usize| {
-                (0..x.planes).fold(0u32, |c, p| c << 1 | (x.words[p * x.width + l / 64] >> (l % 64) & 1) as u32)
+                (0..x.planes).fold(0u32, |c, p| {
+                    c << 1 | (x.words[p * x.width + l / 64] >> (l % 64) & 1) as u32
+                })
             };
             let letters: Vec<u32> = (0..64 * x.width).map(letter).collect();
             let known = 1 << (x.planes - 1);
-            for (l, word) in letters.windows(degree).enumerate().filter(|(_, w)| w.iter().all(|c| c & known != 0)) {
+            for (l, word) in letters
+                .windows(degree)
+                .enumerate()
+                .filter(|(_, w)| w.iter().all(|c| c & known != 0))
+            {
                 seen.insert((l, word.to_vec()));
             }
             if seen.len() >= enough {
@@ -73,8 +81,8 @@ impl Planes {
         Side { words, width: words.len() / self.depth, planes: self.depth }
     }
 
-    /// Calls `visit(j, counts)` for the first `m` sequences of `other`: `counts[k - 1]` are the matches of degree k with sequence i here,
-    /// shifted ones by their factor.
+    /// Calls `visit(j, counts)` for the first `m` sequences of `other`: `counts[k - 1]` are the
+    /// matches of degree k with sequence i here, shifted ones by their factor.
     pub fn row(
         &self,
         i: usize,
@@ -155,7 +163,8 @@ impl Side<'_> {
     }
 }
 
-/// Bit l of `out`: the letters x[l] and z[l + shift] are known and equal. Returns the number of words written.
+/// Bit l of `out`: the letters x[l] and z[l + shift] are known and equal. Returns the number of
+/// words written.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 fn matches(x: &Side<'_>, z: &Side<'_>, shift: usize, out: &mut [u64]) -> usize {
@@ -175,7 +184,8 @@ fn matches(x: &Side<'_>, z: &Side<'_>, shift: usize, out: &mut [u64]) -> usize {
     width
 }
 
-/// `counts[k - 1]` += factor · positions at which k matches in a row begin, for k = 1, 2, … while there are any.
+/// `counts[k - 1]` += factor · positions at which k matches in a row begin, for k = 1, 2, … while
+/// there are any.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 fn runs(bits: &mut [u64], factor: f64, counts: &mut [f64]) {

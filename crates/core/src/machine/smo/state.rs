@@ -15,10 +15,12 @@ use crate::{
     linalg::{Wide, wide},
 };
 
-/// Curvature below this share of the largest diagonal entry is rounding, and the pair counts as flat.
+/// Curvature below this share of the largest diagonal entry is rounding, and the pair counts as
+/// flat.
 const ROUNDED_CURVATURE: f64 = 1e-12;
 
-/// Variables, gradient g = K a − y, and the one-sided slopes of ε|a| (infinite where a bound forbids the move).
+/// Variables, gradient g = K a − y, and the one-sided slopes of ε|a| (infinite where a bound
+/// forbids the move).
 pub(super) struct SmoState {
     pub a: Vec<f64>,
     pub gradient: Vec<f64>,
@@ -42,17 +44,21 @@ impl SmoState {
         };
         let (low, high) = (0..a.len()).map(bounds).unzip();
         let gradient = f.iter().zip(task.y).map(|(f, y)| f - y).collect();
-        let flat = ROUNDED_CURVATURE * diagonal.iter().fold(f64::MIN_POSITIVE, |m: f64, d| m.max(*d));
+        let flat =
+            ROUNDED_CURVATURE * diagonal.iter().fold(f64::MIN_POSITIVE, |m: f64, d| m.max(*d));
         let (up, down) = (vec![0.0; a.len()], vec![0.0; a.len()]);
-        let mut state = Self { a, gradient, low, high, diagonal, up, down, kink, paired: task.intercept, flat };
+        let mut state =
+            Self { a, gradient, low, high, diagonal, up, down, kink, paired: task.intercept, flat };
         (0..state.a.len()).for_each(|i| state.refresh(i));
         state
     }
 
-    /// The rounding error of the gradient, from the last digit of each product in K a and |K_ij| ≤ √(K_ii K_jj): smaller violations are rounding.
+    /// The rounding error of the gradient, from the last digit of each product in K a and |K_ij| ≤
+    /// √(K_ii K_jj): smaller violations are rounding.
     pub fn noise(&self) -> f64 {
         let largest = self.diagonal.iter().fold(0.0, |m: f64, d| m.max(*d));
-        let sum: f64 = self.a.iter().zip(&self.diagonal).map(|(a, d)| a.abs() * d.max(0.0).sqrt()).sum();
+        let sum: f64 =
+            self.a.iter().zip(&self.diagonal).map(|(a, d)| a.abs() * d.max(0.0).sqrt()).sum();
         TUNING.rounding_share * f64::EPSILON * largest.sqrt() * sum
     }
 
@@ -64,8 +70,14 @@ impl SmoState {
         self.down[i] = if a > self.low[i] { slope(a > 0.0) } else { f64::NEG_INFINITY };
     }
 
-    /// Makes steps until no pair (no variable, without a bias) violates optimality by more than `tolerance`.
-    pub fn optimise<R: KernelRows>(&mut self, rows: &mut R, tolerance: f64, steps_left: &mut usize) {
+    /// Makes steps until no pair (no variable, without a bias) violates optimality by more than
+    /// `tolerance`.
+    pub fn optimise<R: KernelRows>(
+        &mut self,
+        rows: &mut R,
+        tolerance: f64,
+        steps_left: &mut usize,
+    ) {
         let n = self.a.len();
         let mut patience = n.max(TUNING.least_steps_between_shrinks);
         while !self.steps(rows, tolerance, patience, steps_left) {
@@ -85,7 +97,13 @@ impl SmoState {
     }
 
     /// Makes at most `patience` steps; true when optimal to `tolerance` (or out of steps).
-    fn steps<R: KernelRows>(&mut self, rows: &mut R, tolerance: f64, patience: usize, steps_left: &mut usize) -> bool {
+    fn steps<R: KernelRows>(
+        &mut self,
+        rows: &mut R,
+        tolerance: f64,
+        patience: usize,
+        steps_left: &mut usize,
+    ) -> bool {
         wide(StepLoop { state: self, rows, tolerance, patience, steps_left })
     }
 
@@ -119,8 +137,9 @@ impl SmoState {
         false
     }
 
-    /// Moves, where no constraint binds Σ a_i, the variable that gains most alone, or against the partner with which it gains more. Such pairs
-    /// are not needed, but they keep the sum of all multipliers, along which kernels are steep: several times faster where C is large.
+    /// Moves, where no constraint binds Σ a_i, the variable that gains most alone, or against the
+    /// partner with which it gains more. Such pairs are not needed, but they keep the sum of all
+    /// multipliers, along which kernels are steep: several times faster where C is large.
     #[inline(always)]
     fn free_steps<R: KernelRows>(
         &mut self,
@@ -163,7 +182,8 @@ impl SmoState {
         let (mut slopes, mut values) = ([0.0; CHUNK], [0.0; CHUNK]);
         for range in chunks(self.gradient.len()) {
             let (slopes, values) = (&mut slopes[..range.len()], &mut values[..range.len()]);
-            let (g, up, down) = (&self.gradient[range.clone()], &self.up[range.clone()], &self.down[range.clone()]);
+            let (g, up, down) =
+                (&self.gradient[range.clone()], &self.up[range.clone()], &self.down[range.clone()]);
             for (((s, g), up), down) in slopes.iter_mut().zip(g).zip(up).zip(down) {
                 let (rise, fall) = (g + up, -(g + down));
                 *s = if rise < fall { rise } else { fall };
@@ -191,11 +211,18 @@ impl SmoState {
         (best.at, best.value)
     }
 
-    /// [Fan2005] WSS 2: the partner whose pair with i promises the largest decrease (rate_j − own)² / (K_ii + K_jj − 2 K_ij), where `own` is
-    /// the slope along i's move, upward or not, and −rate_k the slope along the opposite move of k. Returns it, the largest rate and the
+    /// [Fan2005] WSS 2: the partner whose pair with i promises the largest decrease (rate_j − own)²
+    /// / (K_ii + K_jj − 2 K_ij), where `own` is the slope along i's move, upward or not, and
+    /// −rate_k the slope along the opposite move of k. Returns it, the largest rate and the
     /// promise.
     #[inline(always)]
-    fn best_partner<T: Cell>(&self, i: usize, own: f64, row: &[T], upward: bool) -> (usize, f64, f64) {
+    fn best_partner<T: Cell>(
+        &self,
+        i: usize,
+        own: f64,
+        row: &[T],
+        upward: bool,
+    ) -> (usize, f64, f64) {
         let (sign, slopes) = if upward { (-1.0, &self.down) } else { (1.0, &self.up) };
         // Promises are negated, and so are rates: one routine finds all extremes.
         let (mut best, mut least) = (Least::NONE, f64::INFINITY);
@@ -233,16 +260,26 @@ impl SmoState {
         let (a, curvature) = (self.a[i], self.diagonal[i].max(self.flat));
         let crossing = |a: f64| [if a < 0.0 { -a } else { f64::INFINITY }, f64::INFINITY];
         let step = if upward {
-            self.line_minimum(self.gradient[i] + self.up[i], curvature, crossing(a), self.high[i] - a)
+            self.line_minimum(
+                self.gradient[i] + self.up[i],
+                curvature,
+                crossing(a),
+                self.high[i] - a,
+            )
         } else {
-            -self.line_minimum(-(self.gradient[i] + self.down[i]), curvature, crossing(-a), a - self.low[i])
+            -self.line_minimum(
+                -(self.gradient[i] + self.down[i]),
+                curvature,
+                crossing(-a),
+                a - self.low[i],
+            )
         };
         self.move_by(i, step);
         step
     }
 
-    /// The minimiser in [0, limit] of a function with derivative slope + curvature·t, slope < 0, that jumps by 2ε at each crossing of zero
-    /// by a multiplier.
+    /// The minimiser in [0, limit] of a function with derivative slope + curvature·t, slope < 0,
+    /// that jumps by 2ε at each crossing of zero by a multiplier.
     fn line_minimum(&self, mut slope: f64, curvature: f64, crossings: [f64; 2], limit: f64) -> f64 {
         let mut at = 0.0;
         if self.kink > 0.0 {
@@ -260,7 +297,8 @@ impl SmoState {
         (at - slope / curvature).min(limit)
     }
 
-    /// a_i += step. Bounds and kinks are reached exactly, so that a multiplier at a bound is recognised as such.
+    /// a_i += step. Bounds and kinks are reached exactly, so that a multiplier at a bound is
+    /// recognised as such.
     fn move_by(&mut self, i: usize, step: f64) {
         let (a, low, high) = (self.a[i], self.low[i], self.high[i]);
         self.a[i] = if step == high - a {
@@ -296,17 +334,22 @@ impl SmoState {
         wide(Each(&mut self.gradient, row, |g: &mut f64, k: f64| *g += step * k));
     }
 
-    /// Variables that could still take part in a violating pair (violate by themselves, without a bias).
+    /// Variables that could still take part in a violating pair (violate by themselves, without a
+    /// bias).
     fn undecided(&mut self) -> Vec<usize> {
         let (lowest, highest) = if self.paired {
-            let highest = (0..self.a.len()).map(|k| self.gradient[k] + self.down[k]).fold(f64::NEG_INFINITY, f64::max);
+            let highest = (0..self.a.len())
+                .map(|k| self.gradient[k] + self.down[k])
+                .fold(f64::NEG_INFINITY, f64::max);
             (self.lowest_up().1, highest)
         } else {
             let (_, violation) = self.best_single();
             (-violation, violation)
         };
         (0..self.a.len())
-            .filter(|&k| self.gradient[k] + self.up[k] < highest || self.gradient[k] + self.down[k] > lowest)
+            .filter(|&k| {
+                self.gradient[k] + self.up[k] < highest || self.gradient[k] + self.down[k] > lowest
+            })
             .collect()
     }
 

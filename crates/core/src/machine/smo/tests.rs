@@ -24,7 +24,8 @@ fn dense_factor_shrunk_and_warm_roads_meet_and_certify() {
         let mut k = Gram::zeros(n);
         let block = Function::Rbf { width: 1.5 }.block(&x, &x);
         k.data_mut().copy_from_slice(block.data());
-        let y: Vec<f64> = if kink > 0.0 { values } else { values.iter().map(|v| v.signum()).collect() };
+        let y: Vec<f64> =
+            if kink > 0.0 { values } else { values.iter().map(|v| v.signum()).collect() };
         let tube = EpsilonInsensitive::new(kink).unwrap();
         let loss: &dyn Loss = if kink > 0.0 { &tube } else { &Hinge };
         let cost: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 20.0 } else { 5.0 }).collect();
@@ -43,6 +44,11 @@ fn dense_factor_shrunk_and_warm_roads_meet_and_certify() {
         // The Cholesky factor of K + tiny ridge is a factor of (nearly) the same kernel.
         let limit = crate::gram::tests_support::full_factor(&block);
         let factor = smo.solve(&Combined::Factor(limit), &task, None, stop).unwrap();
-        assert!((factor.primal - dense.primal).abs() <= 1e-6 * dense.primal, "{} {}", factor.primal, dense.primal);
+        assert!(
+            (factor.primal - dense.primal).abs() <= 1e-6 * dense.primal,
+            "{} {}",
+            factor.primal,
+            dense.primal
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! Which rule must reject which negative: kernel k-means and draws for a start, then the cheapest assignment.
+//! Which rule must reject which negative: kernel k-means and draws for a start, then the cheapest
+//! assignment.
 //!
-//! In: a veto–consensus problem, or its rules.   Out: an owner for every negative.   Page docs/methods/vcmkl.md.
+//! In: a veto–consensus problem, or its rules.   Out: an owner for every negative.
+//!   Page docs/methods/vcmkl.md.
 
 use super::{Instance, RuleSolution};
 use crate::{
@@ -26,10 +28,12 @@ const TIE: f64 = 1e-9;
 /// A path must be shorter by this share to count, so that rounding closes no cycle.
 const ROUNDED_LENGTH: f64 = 1e-15;
 
-/// Up to `count` different assignments. The first is the best of some kernel k-means on the negatives, in the mean of the rules' kernels;
-/// the second the same by the direction in which negatives lie from the consensus class, since one rule rejects what lies beyond one side of
-/// it. The rest are draws of k-means++ as they are, of both kinds in turn: k-means would move them to where negatives are dense, which may
-/// be just where two rules should meet (the corners of a triangle), and from there all starts are one.
+/// Up to `count` different assignments. The first is the best of some kernel k-means on the
+/// negatives, in the mean of the rules' kernels; the second the same by the direction in which
+/// negatives lie from the consensus class, since one rule rejects what lies beyond one side of it.
+/// The rest are draws of k-means++ as they are, of both kinds in turn: k-means would move them to
+/// where negatives are dense, which may be just where two rules should meet (the corners of a
+/// triangle), and from there all starts are one.
 pub(super) fn starts(instance: &Instance<'_>, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
     let similarity = mean_kernel(instance);
     let mut out = vec![best_clustering(instance, &similarity, seed)?];
@@ -48,7 +52,11 @@ pub(super) fn starts(instance: &Instance<'_>, count: usize, seed: u64) -> Result
     }
     let mut rng = Rng::new(seed);
     for draw in 0..TUNING.draws_per_start * count {
-        let labels = drawn_clusters(if draw % 2 == 0 { &similarity } else { &direction }, clusters(instance), &mut rng);
+        let labels = drawn_clusters(
+            if draw % 2 == 0 { &similarity } else { &direction },
+            clusters(instance),
+            &mut rng,
+        );
         if !add(numbered(instance, labels)) {
             break;
         }
@@ -60,7 +68,8 @@ fn clusters(instance: &Instance<'_>) -> usize {
     instance.rules().min(instance.negatives.len())
 }
 
-/// The run of k-means with the lowest error; with ν, as close to it as the rules' least numbers allow.
+/// The run of k-means with the lowest error; with ν, as close to it as the rules' least numbers
+/// allow.
 fn best_clustering(instance: &Instance<'_>, kernel: &Gram, seed: u64) -> Result<Vec<usize>> {
     let clusters = clusters(instance);
     let mut best: Option<(f64, Matrix)> = None;
@@ -76,7 +85,8 @@ fn best_clustering(instance: &Instance<'_>, kernel: &Gram, seed: u64) -> Result<
     let mut cost = Matrix::zeros(instance.negatives.len(), instance.rules());
     cost.data_mut().fill(NO_CLUSTER);
     if let Some((_, distances)) = best {
-        (0..cost.rows()).for_each(|k| cost.row_mut(k)[..clusters].copy_from_slice(distances.row(k)));
+        (0..cost.rows())
+            .for_each(|k| cost.row_mut(k)[..clusters].copy_from_slice(distances.row(k)));
     }
     Ok(numbered(instance, share_out(&cost, &instance.min_counts())))
 }
@@ -105,8 +115,8 @@ fn in_order_of_appearance(owner: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Every negative to the rule with the smallest loss (ties: the smallest decision value, then the first rule), with at least the minimum
-/// number per rule.
+/// Every negative to the rule with the smallest loss (ties: the smallest decision value, then the
+/// first rule), with at least the minimum number per rule.
 pub(crate) fn reassign(instance: &Instance<'_>, inner: &RuleSolution) -> Vec<usize> {
     let losses = instance.negative_losses(inner);
     let mut cost = Matrix::zeros(losses.rows(), losses.cols());
@@ -120,7 +130,8 @@ pub(crate) fn reassign(instance: &Instance<'_>, inner: &RuleSolution) -> Vec<usi
     share_out(&cost, &instance.min_counts())
 }
 
-/// The cheapest owner of every row with at least `least[m]` rows for column m: each lack is filled along the cheapest chain of moves.
+/// The cheapest owner of every row with at least `least[m]` rows for column m: each lack is filled
+/// along the cheapest chain of moves.
 pub(super) fn share_out(cost: &Matrix, least: &[usize]) -> Vec<usize> {
     let rules = cost.cols();
     let cheapest = |row: &[f64]| (0..rules).fold(0, |b, m| if row[m] < row[b] { m } else { b });
@@ -129,7 +140,8 @@ pub(super) fn share_out(cost: &Matrix, least: &[usize]) -> Vec<usize> {
         let mut count = vec![0usize; rules];
         owner.iter().for_each(|&m| count[m] += 1);
         let Some(lacking) = (0..rules).find(|&m| count[m] < least[m]) else { return owner };
-        // Bellman–Ford towards the lacking rule; moving row k from a to b costs cost[k, b] − cost[k, a].
+        // Bellman–Ford towards the lacking rule; moving row k from a to b costs cost[k, b] −
+        // cost[k, a].
         let mut distance = vec![f64::INFINITY; rules];
         let mut next: Vec<Option<(usize, usize)>> = vec![None; rules];
         distance[lacking] = 0.0;
@@ -144,7 +156,9 @@ pub(super) fn share_out(cost: &Matrix, least: &[usize]) -> Vec<usize> {
             }
         }
         let spare = (0..rules).filter(|&m| count[m] > least[m] && distance[m].is_finite());
-        let Some(mut at) = spare.min_by(|&a, &b| distance[a].total_cmp(&distance[b])) else { return owner };
+        let Some(mut at) = spare.min_by(|&a, &b| distance[a].total_cmp(&distance[b])) else {
+            return owner;
+        };
         for _ in 0..rules {
             let Some((k, to)) = next[at] else { break };
             owner[k] = to;
@@ -169,7 +183,8 @@ fn mean_kernel(instance: &Instance<'_>) -> Gram {
     out
 }
 
-/// Cosines between the negatives as seen from the centre of the positives, in the feature space of the same mean.
+/// Cosines between the negatives as seen from the centre of the positives, in the feature space of
+/// the same mean.
 fn directions(instance: &Instance<'_>) -> Gram {
     let mut out = mean_kernel(instance);
     let (n, positives) = (out.n(), instance.positives.len() as f64);
@@ -213,9 +228,13 @@ mod tests {
             let mut cost = Matrix::zeros(6, 3);
             cost.data_mut().iter_mut().for_each(|c| *c = rng.normal());
             let least = [[1, 1, 1], [2, 2, 2], [0, 3, 1], [4, 0, 2]][trial % 4];
-            let total = |owner: &[usize]| owner.iter().enumerate().map(|(k, &m)| cost[(k, m)]).sum::<f64>();
-            let enough = |owner: &[usize]| (0..3).all(|m| owner.iter().filter(|&&o| o == m).count() >= least[m]);
-            let all = (0..729usize).map(|code| (0..6).map(|k| code / 3usize.pow(k) % 3).collect::<Vec<_>>());
+            let total =
+                |owner: &[usize]| owner.iter().enumerate().map(|(k, &m)| cost[(k, m)]).sum::<f64>();
+            let enough = |owner: &[usize]| {
+                (0..3).all(|m| owner.iter().filter(|&&o| o == m).count() >= least[m])
+            };
+            let all = (0..729usize)
+                .map(|code| (0..6).map(|k| code / 3usize.pow(k) % 3).collect::<Vec<_>>());
             let best = all.filter(|o| enough(o)).map(|o| total(&o)).fold(f64::INFINITY, f64::min);
             let got = share_out(&cost, &least);
             assert!(enough(&got) && (total(&got) - best).abs() < 1e-12, "{trial}: {got:?}");

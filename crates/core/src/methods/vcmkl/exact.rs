@@ -1,10 +1,13 @@
-//! The global minimum over all hard assignments, by best-first branch and bound: for small problems, and as a check on the others.
+//! The global minimum over all hard assignments, by best-first branch and bound: for small
+//! problems, and as a check on the others.
 //!
 //! Solves  min over owners of the negatives :  P(λ).
-//! In: a veto–consensus problem, an effort.   Out: the best rules, with a proven lower bound.   Page docs/methods/vcmkl.md.
+//! In: a veto–consensus problem, an effort.   Out: the best rules, with a proven lower bound.
+//!   Page docs/methods/vcmkl.md.
 //!
-//! A node has an owner for some negatives. P with the other rows of λ set to zero is a lower bound on all its completions, because P does
-//! not fall when λ grows. With ν the bound is −∞ until every rule owns its minimum, and little is pruned before that.
+//! A node has an owner for some negatives. P with the other rows of λ set to zero is a lower bound
+//! on all its completions, because P does not fall when λ grows. With ν the bound is −∞ until every
+//! rule owns its minimum, and little is pruned before that.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -22,7 +25,8 @@ use crate::{
 
 /// The owner of a negative that is not decided yet.
 const FREE: usize = usize::MAX;
-/// Quadratic programs per allowed iteration. It is part of what `max_iter` means, so it is no tuning.
+/// Quadratic programs per allowed iteration. It is part of what `max_iter` means, so it is no
+/// tuning.
 const PROGRAMS_PER_ITERATION: usize = 100;
 /// A node is recorded each time this many negatives are decided, so that traces stay short.
 const RECORDED_DEPTHS: usize = 4;
@@ -48,18 +52,25 @@ impl PartialOrd for Node {
     }
 }
 impl Ord for Node {
-    /// The heap's top has the lowest bound; of equal ones the deepest, then the first in order of owners.
+    /// The heap's top has the lowest bound; of equal ones the deepest, then the first in order of
+    /// owners.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_bound = other.bound.total_cmp(&self.bound);
         by_bound.then(self.assigned.cmp(&other.assigned)).then_with(|| other.owner.cmp(&self.owner))
     }
 }
 
-/// Proves J's minimum, up to `effort.tol`; stops after 100 · `max_iter` quadratic programs with the gap that is left.
-pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>) -> Result<FoundRules> {
+/// Proves J's minimum, up to `effort.tol`; stops after 100 · `max_iter` quadratic programs with the
+/// gap that is left.
+pub fn exact(
+    instance: &Instance<'_>,
+    effort: Effort,
+    recorder: &mut Recorder<'_>,
+) -> Result<FoundRules> {
     let mut best = ccp(instance, effort, &mut Recorder::new(&mut Silent))?;
     // Proofs compare P of assignments, of which J is a lower bound at the same rules.
-    let (symmetric, least, count) = (identical_kernels(instance), instance.min_counts(), instance.negatives.len());
+    let (symmetric, least, count) =
+        (identical_kernels(instance), instance.min_counts(), instance.negatives.len());
     let mut heap = BinaryHeap::new();
     heap.push(Node { bound: f64::NEG_INFINITY, owner: vec![FREE; count], assigned: 0, branch: 0 });
     let mut calls = best.qp_calls;
@@ -69,7 +80,12 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_
         lower = node.bound.min(best.objective);
         let proven = node.bound >= best.objective - slack(best.objective);
         if node.assigned.is_multiple_of(RECORDED_DEPTHS) || proven {
-            recorder.record(best.objective, lower, relative_gap(best.objective, lower), best.inner.active());
+            recorder.record(
+                best.objective,
+                lower,
+                relative_gap(best.objective, lower),
+                best.inner.active(),
+            );
         }
         if proven || recorder.stopped || calls >= PROGRAMS_PER_ITERATION * effort.max_iter {
             heap.push(node);
@@ -111,7 +127,12 @@ pub fn exact(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_
     let bound = heap.peek().map_or(f64::INFINITY, |n| n.bound);
     let lower = bound.min(best.objective - slack(best.objective)).max(lower.min(best.objective));
     let proven = bound >= best.objective - slack(best.objective);
-    recorder.record(best.objective, lower, relative_gap(best.objective, lower), best.inner.active());
+    recorder.record(
+        best.objective,
+        lower,
+        relative_gap(best.objective, lower),
+        best.inner.active(),
+    );
     let status = if proven { Status::Optimal } else { recorder.status_at_rest(false) };
     Ok(FoundRules { lower, status, qp_calls: calls, ..best })
 }

@@ -1,11 +1,13 @@
 //! The learning problem and its convex inner problem at fixed λ.
 //!
 //! Rules f_m(x) = ⟨w_m, φ_m(x)⟩ + b_m, hinge losses ξ_im = [ρ_m − y_i f_m(x_i)]_+, costs c_i.
-//! Solves  P(λ) = min over w, b, ρ :  ½ Σ ‖w_m‖² − Σ ν_m ρ_m + Σ_{I+} c_i max_m ξ_im + Σ_{I−} c_i Σ_m λ_im ξ_im
+//! Solves  P(λ) = min over w, b, ρ :
+//!   ½ Σ ‖w_m‖² − Σ ν_m ρ_m + Σ_{I+} c_i max_m ξ_im + Σ_{I−} c_i Σ_m λ_im ξ_im
 //! with ρ_m = 1 and no ν (fixed margin), or ρ_m ≥ 0 free (multi-ν), through its dual
 //!         φ(λ) = min over α ≥ 0 :  ½ Σ α_mᵀ Q_m α_m − [fixed] Σ α,   α_im ≤ c_i λ_im (I−),  Σ_m α_im ≤ c_i (I+),  yᵀα_m = 0,  [ν] 1ᵀα_m = ν_m;
 //! P(λ) = −φ(λ), and P is concave in λ with ∂P/∂λ_im = c_i ξ_im.
-//! In: a Gram matrix per rule, signs, costs, λ.   Out: α, b, ρ, decision values, and both objective values, which certify each other.
+//! In: a Gram matrix per rule, signs, costs, λ.
+//!   Out: α, b, ρ, decision values, and both objective values, which certify each other.
 
 use super::interior::{self, Block};
 use crate::{
@@ -16,21 +18,27 @@ use crate::{
 };
 
 tuning! { "vcmkl_inner"
-    /// Relative gap to which inner problems are solved: J is compared between assignments that differ little.
+    /// Relative gap to which inner problems are solved: J is compared between assignments that
+    /// differ little.
     accuracy: f64 = 1e-11;
-    /// Relative gap to which problems are solved while a working set is being found: such solutions find most of the rows that matter.
+    /// Relative gap to which problems are solved while a working set is being found: such solutions
+    /// find most of the rows that matter.
     working_set_accuracy: f64 = 1e-4;
     /// A problem with more variables than this is solved on a working set.
     most_direct_variables: usize = 500;
-    /// Negatives, and positives, that a rule's working set begins with at least, and rows that join it at a time.
+    /// Negatives, and positives, that a rule's working set begins with at least, and rows that join
+    /// it at a time.
     least_working_rows: usize = 24;
-    /// A row of a similar solution is in the first working set if its multiplier exceeds this share of its cost.
+    /// A row of a similar solution is in the first working set if its multiplier exceeds this share
+    /// of its cost.
     carried_multiplier_share: f64 = 1e-7;
     /// No row is added to the working set where the relative gap on all rows is below this.
     close_gap: f64 = 1e-8;
-    /// Rows are added whose constraint is violated by more than this times the root of the accuracy, in units of the margin.
+    /// Rows are added whose constraint is violated by more than this times the root of the
+    /// accuracy, in units of the margin.
     violation_factor: f64 = 10.0;
-    /// Rows are added only if their constraint is violated by more than this, in units of the margin.
+    /// Rows are added only if their constraint is violated by more than this, in units of the
+    /// margin.
     least_violation: f64 = 1e-7;
 }
 
@@ -97,10 +105,15 @@ impl RuleSolution {
 impl<'a> Instance<'a> {
     /// Checks shapes, costs and, for ν, that the problem is bounded below for some λ.
     pub fn new(kernels: Vec<&'a Gram>, y: &[f64], cost: Vec<f64>, margin: Margin) -> Result<Self> {
-        let of = |sign: bool| (0..y.len()).filter(|&i| (y[i] > 0.0) == sign).collect::<Vec<usize>>();
+        let of =
+            |sign: bool| (0..y.len()).filter(|&i| (y[i] > 0.0) == sign).collect::<Vec<usize>>();
         let (positives, negatives) = (of(true), of(false));
         if positives.is_empty() || negatives.is_empty() {
-            return Err(Error::data("target", "one of the two classes has no row", "rules need rows of both classes"));
+            return Err(Error::data(
+                "target",
+                "one of the two classes has no row",
+                "rules need rows of both classes",
+            ));
         }
         let instance = Self { kernels, positives, negatives, cost, margin };
         instance.check_nu()?;
@@ -123,11 +136,14 @@ impl<'a> Instance<'a> {
     fn check_nu(&self) -> Result<()> {
         let Margin::Nu(nu) = &self.margin else { return Ok(()) };
         let total = |rows: &[usize]| rows.iter().map(|&i| self.cost[i]).sum::<f64>();
-        let (sum, positive, negative) = (nu.iter().sum::<f64>(), total(&self.positives), total(&self.negatives));
+        let (sum, positive, negative) =
+            (nu.iter().sum::<f64>(), total(&self.positives), total(&self.negatives));
         // At equality the minimum is not attained.
         if sum / 2.0 >= positive * (1.0 - ROUNDED_SUM) {
-            let expected =
-                format!("numbers with a sum below {:.6} (twice the price of all consensus rows)", 2.0 * positive);
+            let expected = format!(
+                "numbers with a sum below {:.6} (twice the price of all consensus rows)",
+                2.0 * positive
+            );
             return Err(Error::param("nu", expected, sum));
         }
         let counts = self.min_counts();
@@ -138,27 +154,39 @@ impl<'a> Instance<'a> {
                 self.negatives.len(),
                 2.0 * negative
             );
-            return Err(Error::param("nu", expected, format!("{sum} in all, which asks for {counts:?} rows")));
+            return Err(Error::param(
+                "nu",
+                expected,
+                format!("{sum} in all, which asks for {counts:?} rows"),
+            ));
         }
         Ok(())
     }
 
-    /// Negatives that each rule must own for P to be bounded below and attained: 0 with fixed margins.
+    /// Negatives that each rule must own for P to be bounded below and attained: 0 with fixed
+    /// margins.
     pub fn min_counts(&self) -> Vec<usize> {
         let cheapest = self.negatives.iter().map(|&i| self.cost[i]).fold(f64::INFINITY, f64::min);
         match &self.margin {
             Margin::Fixed => vec![0; self.rules()],
-            Margin::Nu(nu) => {
-                nu.iter().map(|nu| (nu / (2.0 * cheapest) + ROUNDED_COUNT).floor() as usize + 1).collect()
-            }
+            Margin::Nu(nu) => nu
+                .iter()
+                .map(|nu| (nu / (2.0 * cheapest) + ROUNDED_COUNT).floor() as usize + 1)
+                .collect(),
         }
     }
 
     /// Is P(λ) finite and attained?
     pub fn bounded(&self, lambda: &Matrix) -> bool {
-        let mass =
-            |m: usize| self.negatives.iter().enumerate().map(|(k, &i)| self.cost[i] * lambda[(k, m)]).sum::<f64>();
-        (0..self.rules()).all(|m| self.nu(m) == 0.0 || mass(m) > self.nu(m) / 2.0 * (1.0 + ROUNDED_COUNT))
+        let mass = |m: usize| {
+            self.negatives
+                .iter()
+                .enumerate()
+                .map(|(k, &i)| self.cost[i] * lambda[(k, m)])
+                .sum::<f64>()
+        };
+        (0..self.rules())
+            .all(|m| self.nu(m) == 0.0 || mass(m) > self.nu(m) / 2.0 * (1.0 + ROUNDED_COUNT))
     }
 
     /// λ of a hard assignment: `owner[k]` is the rule that must reject negative k.
@@ -184,7 +212,8 @@ impl<'a> Instance<'a> {
 
     /// The part of the objective that does not depend on how negatives are shared out.
     fn common(&self, inner: &RuleSolution) -> f64 {
-        let worst = |i: usize| (0..self.rules()).map(|m| self.loss(inner, i, m, 1.0)).fold(0.0, f64::max);
+        let worst =
+            |i: usize| (0..self.rules()).map(|m| self.loss(inner, i, m, 1.0)).fold(0.0, f64::max);
         let positive: f64 = self.positives.iter().map(|&i| self.cost[i] * worst(i)).sum();
         let reward: f64 = (0..self.rules()).map(|m| self.nu(m) * inner.rho[m]).sum();
         0.5 * inner.norms.iter().sum::<f64>() + positive - reward
@@ -194,17 +223,24 @@ impl<'a> Instance<'a> {
     pub fn value(&self, inner: &RuleSolution, lambda: &Matrix) -> f64 {
         let xi = self.negative_losses(inner);
         self.common(inner)
-            + self.negatives.iter().enumerate().map(|(k, &i)| self.cost[i] * dot(xi.row(k), lambda.row(k))).sum::<f64>()
+            + self
+                .negatives
+                .iter()
+                .enumerate()
+                .map(|(k, &i)| self.cost[i] * dot(xi.row(k), lambda.row(k)))
+                .sum::<f64>()
     }
 
     /// The learning objective at given rules: negatives pay their cheapest rule.
     pub fn learning_objective(&self, inner: &RuleSolution) -> f64 {
         let xi = self.negative_losses(inner);
         let least = |k: usize| xi.row(k).iter().copied().fold(f64::INFINITY, f64::min);
-        self.common(inner) + self.negatives.iter().enumerate().map(|(k, &i)| self.cost[i] * least(k)).sum::<f64>()
+        self.common(inner)
+            + self.negatives.iter().enumerate().map(|(k, &i)| self.cost[i] * least(k)).sum::<f64>()
     }
 
-    /// Solves the inner problem at λ. `similar` is a solution for a similar λ, whose support is a good guess.
+    /// Solves the inner problem at λ. `similar` is a solution for a similar λ, whose support is a
+    /// good guess.
     pub fn solve(&self, lambda: &Matrix, similar: Option<&RuleSolution>) -> Result<RuleSolution> {
         if !self.bounded(lambda) {
             return Err(Error::param(
@@ -234,7 +270,11 @@ impl<'a> Instance<'a> {
             let scale = inner.primal.abs().max(self.zero_objective());
             let close = inner.primal - inner.dual <= TUNING.close_gap * scale;
             let allowed = TUNING.violation_factor * accuracy.sqrt();
-            let added = if close { 0 } else { self.add_violators(&inner, &xi, &whole, &mut chosen, allowed) };
+            let added = if close {
+                0
+            } else {
+                self.add_violators(&inner, &xi, &whole, &mut chosen, allowed)
+            };
             if added == 0 && accuracy <= TUNING.accuracy {
                 return Ok(inner);
             }
@@ -244,27 +284,35 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Brings a rule's working set to a number of negatives and positives that are evenly spread over its samples and can carry twice
-    /// what ν asks for.
+    /// Brings a rule's working set to a number of negatives and positives that are evenly spread
+    /// over its samples and can carry twice what ν asks for.
     fn fill_working_set(&self, m: usize, chosen: &mut Vec<usize>, whole: &[usize]) {
         let total: f64 = (0..self.rules()).map(|m| self.nu(m)).sum();
-        let cheapest = |rows: &[usize]| rows.iter().map(|&i| self.cost[i]).fold(f64::INFINITY, f64::min);
+        let cheapest =
+            |rows: &[usize]| rows.iter().map(|&i| self.cost[i]).fold(f64::INFINITY, f64::min);
         let first = whole.len().saturating_sub(self.positives.len());
         let mut is_chosen = vec![false; self.cost.len()];
         chosen.iter().for_each(|&i| is_chosen[i] = true);
         for (part, nu) in [(&whole[..first], self.nu(m)), (&whole[first..], total)] {
-            let enough = TUNING.least_working_rows + if nu > 0.0 { (nu / cheapest(part)).ceil() as usize } else { 0 };
+            let enough = TUNING.least_working_rows
+                + if nu > 0.0 { (nu / cheapest(part)).ceil() as usize } else { 0 };
             let free: Vec<usize> = part.iter().copied().filter(|&i| !is_chosen[i]).collect();
             let need = enough.saturating_sub(part.len() - free.len()).min(free.len());
             chosen.extend((0..need).map(|k| free[k * free.len() / need]));
         }
     }
 
-    /// Samples of every rule that `pick` picks among those that may carry a multiplier: positives, and negatives it owns a share of.
+    /// Samples of every rule that `pick` picks among those that may carry a multiplier: positives,
+    /// and negatives it owns a share of.
     fn working_set(&self, lambda: &Matrix, pick: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
         (0..self.rules())
             .map(|m| {
-                let own = self.negatives.iter().enumerate().filter(|(k, _)| lambda[(*k, m)] > 0.0).map(|(_, &i)| i);
+                let own = self
+                    .negatives
+                    .iter()
+                    .enumerate()
+                    .filter(|(k, _)| lambda[(*k, m)] > 0.0)
+                    .map(|(_, &i)| i);
                 let own: Vec<usize> = own.collect();
                 // A rule that owns nothing is the constant ρ.
                 let positives: &[usize] = if own.is_empty() { &[] } else { &self.positives };
@@ -273,7 +321,8 @@ impl<'a> Instance<'a> {
             .collect()
     }
 
-    /// Adds the samples whose constraint the solution violates by more than `allowed`, the worst first; returns how many.
+    /// Adds the samples whose constraint the solution violates by more than `allowed`, the worst
+    /// first; returns how many.
     fn add_violators(
         &self,
         inner: &RuleSolution,
@@ -282,7 +331,8 @@ impl<'a> Instance<'a> {
         chosen: &mut [Vec<usize>],
         allowed: f64,
     ) -> usize {
-        let allowed = allowed.max(TUNING.least_violation) * inner.rho.iter().copied().fold(0.0, f64::max);
+        let allowed =
+            allowed.max(TUNING.least_violation) * inner.rho.iter().copied().fold(0.0, f64::max);
         let mut added = 0;
         let mut is_positive = vec![false; self.cost.len()];
         self.positives.iter().for_each(|&i| is_positive[i] = true);
@@ -290,10 +340,18 @@ impl<'a> Instance<'a> {
             let mut inside = vec![false; self.cost.len()];
             chosen.iter().for_each(|&i| inside[i] = true);
             let violation = |i: usize| {
-                if is_positive[i] { inner.rho[m] - inner.f[(i, m)] - xi[i] } else { inner.rho[m] + inner.f[(i, m)] }
+                if is_positive[i] {
+                    inner.rho[m] - inner.f[(i, m)] - xi[i]
+                } else {
+                    inner.rho[m] + inner.f[(i, m)]
+                }
             };
-            let mut found: Vec<(f64, usize)> =
-                whole.iter().filter(|&&i| !inside[i]).map(|&i| (violation(i), i)).filter(|v| v.0 > allowed).collect();
+            let mut found: Vec<(f64, usize)> = whole
+                .iter()
+                .filter(|&&i| !inside[i])
+                .map(|&i| (violation(i), i))
+                .filter(|v| v.0 > allowed)
+                .collect();
             found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             found.truncate((chosen.len() / 2).max(TUNING.least_working_rows));
             added += found.len();
@@ -303,7 +361,12 @@ impl<'a> Instance<'a> {
     }
 
     /// Solves with multipliers on `chosen` alone; also the multipliers of the positives' sums.
-    fn solve_on(&self, lambda: &Matrix, chosen: &[Vec<usize>], accuracy: f64) -> Result<(RuleSolution, Vec<f64>)> {
+    fn solve_on(
+        &self,
+        lambda: &Matrix,
+        chosen: &[Vec<usize>],
+        accuracy: f64,
+    ) -> Result<(RuleSolution, Vec<f64>)> {
         let mut share = Matrix::zeros(self.cost.len(), self.rules());
         for (k, &i) in self.negatives.iter().enumerate() {
             share.row_mut(i).copy_from_slice(lambda.row(k));
@@ -311,13 +374,15 @@ impl<'a> Instance<'a> {
         let mut is_positive = vec![false; self.cost.len()];
         self.positives.iter().for_each(|&i| is_positive[i] = true);
         // Positives in use, and the number of the sum of each.
-        let mut used: Vec<usize> = chosen.iter().flatten().copied().filter(|&i| is_positive[i]).collect();
+        let mut used: Vec<usize> =
+            chosen.iter().flatten().copied().filter(|&i| is_positive[i]).collect();
         used.sort_unstable();
         used.dedup();
         let active: Vec<usize> = (0..self.rules()).filter(|&m| !chosen[m].is_empty()).collect();
         let linear = if self.margin == Margin::Fixed { -1.0 } else { 0.0 };
         let block = |&m: &usize| {
-            let (positives, negatives): (Vec<usize>, Vec<usize>) = chosen[m].iter().partition(|&&i| is_positive[i]);
+            let (positives, negatives): (Vec<usize>, Vec<usize>) =
+                chosen[m].iter().partition(|&&i| is_positive[i]);
             Block {
                 kernel: self.kernels[m],
                 upper: negatives.iter().map(|&i| self.cost[i] * share[(i, m)]).collect(),
@@ -346,10 +411,12 @@ impl<'a> Instance<'a> {
         Ok((self.inner(alpha, bias, rho, lambda), xi))
     }
 
-    /// A size below which objectives are zero: what rewards alone could be worth with ν; nothing to speak of with fixed margins.
+    /// A size below which objectives are zero: what rewards alone could be worth with ν; nothing to
+    /// speak of with fixed margins.
     fn zero_objective(&self) -> f64 {
         let mean = |k: &Gram| (0..k.n()).map(|i| k.row(i)[i]).sum::<f64>() / k.n() as f64;
-        let reward: f64 = self.kernels.iter().enumerate().map(|(m, k)| 0.5 * self.nu(m).powi(2) * mean(k)).sum();
+        let reward: f64 =
+            self.kernels.iter().enumerate().map(|(m, k)| 0.5 * self.nu(m).powi(2) * mean(k)).sum();
         match self.margin {
             Margin::Fixed => ZERO_COST_SHARE * self.cost.iter().sum::<f64>(),
             Margin::Nu(_) => ZERO_REWARD_SHARE * reward,
@@ -362,7 +429,13 @@ impl<'a> Instance<'a> {
     }
 
     /// Decision values, norms and objectives that follow from multipliers.
-    pub(crate) fn inner(&self, alpha: Matrix, bias: Vec<f64>, rho: Vec<f64>, lambda: &Matrix) -> RuleSolution {
+    pub(crate) fn inner(
+        &self,
+        alpha: Matrix,
+        bias: Vec<f64>,
+        rho: Vec<f64>,
+        lambda: &Matrix,
+    ) -> RuleSolution {
         let (n, rules) = (alpha.rows(), self.rules());
         let mut sign = vec![1.0; n];
         self.negatives.iter().for_each(|&i| sign[i] = -1.0);
@@ -375,30 +448,48 @@ impl<'a> Instance<'a> {
             norms.push((0..n).map(|i| sign[i] * alpha[(i, m)] * own[i]).sum::<f64>().max(0.0));
             (0..n).for_each(|i| f[(i, m)] = own[i] + bias[m]);
         }
-        let gain = if self.margin == Margin::Fixed { alpha.data().iter().sum::<f64>() } else { 0.0 };
+        let gain =
+            if self.margin == Margin::Fixed { alpha.data().iter().sum::<f64>() } else { 0.0 };
         let dual = gain - 0.5 * norms.iter().sum::<f64>();
         let mut inner = RuleSolution { alpha, f, bias, rho, norms, primal: 0.0, dual };
         inner.primal = self.value(&inner, lambda);
         inner
     }
 
-    /// Solves for rule m alone, the others as they are in `inner`: a positive then pays only what exceeds its loss at the other rules.
-    pub(super) fn solve_rule(&self, m: usize, lambda: &Matrix, inner: &RuleSolution) -> Result<RuleSolution> {
+    /// Solves for rule m alone, the others as they are in `inner`: a positive then pays only what
+    /// exceeds its loss at the other rules.
+    pub(super) fn solve_rule(
+        &self,
+        m: usize,
+        lambda: &Matrix,
+        inner: &RuleSolution,
+    ) -> Result<RuleSolution> {
         let mut next = inner.clone();
         let own: Vec<usize> = (0..self.negatives.len()).filter(|&k| lambda[(k, m)] > 0.0).collect();
         (0..self.cost.len()).for_each(|i| next.alpha[(i, m)] = 0.0);
         (next.bias[m], next.rho[m]) = (1.0, 1.0);
         if !own.is_empty() {
             let others = |i: usize| {
-                (0..self.rules()).filter(|&o| o != m).map(|o| self.loss(inner, i, o, 1.0)).fold(0.0, f64::max)
+                (0..self.rules())
+                    .filter(|&o| o != m)
+                    .map(|o| self.loss(inner, i, o, 1.0))
+                    .fold(0.0, f64::max)
             };
             let reward = if self.margin == Margin::Fixed { -1.0 } else { 0.0 };
             let block = Block {
                 kernel: self.kernels[m],
-                index: own.iter().map(|&k| self.negatives[k]).chain(self.positives.iter().copied()).collect(),
+                index: own
+                    .iter()
+                    .map(|&k| self.negatives[k])
+                    .chain(self.positives.iter().copied())
+                    .collect(),
                 upper: own.iter().map(|&k| self.cost[self.negatives[k]] * lambda[(k, m)]).collect(),
                 row: (0..self.positives.len()).collect(),
-                linear: own.iter().map(|_| reward).chain(self.positives.iter().map(|&i| reward + others(i))).collect(),
+                linear: own
+                    .iter()
+                    .map(|_| reward)
+                    .chain(self.positives.iter().map(|&i| reward + others(i)))
+                    .collect(),
                 mass: (self.margin != Margin::Fixed).then(|| self.nu(m)),
             };
             let limit: Vec<f64> = self.positives.iter().map(|&i| self.cost[i]).collect();

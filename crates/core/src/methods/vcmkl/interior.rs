@@ -1,12 +1,14 @@
-//! An interior-point method for quadratic programs whose Hessian is block diagonal and whose blocks meet only in sums over samples.
+//! An interior-point method for quadratic programs whose Hessian is block diagonal and whose blocks
+//! meet only in sums over samples.
 //!
 //! Solves  min over x :  Σ_m ½ x_mᵀ H_m x_m + c_mᵀ x_m
 //!         s.t.  x ≥ 0,  x_im ≤ u_im (negatives),  Σ_m x_im ≤ v_i (positives),  y_mᵀ x_m = 0,  and 1ᵀ x_m = ν_m where a mass is given.
-//! In: for every rule m the Gram matrix, its rows and bounds.   Out: x with all multipliers, and the complementarity gap.   Paper:
+//! In: for every rule m the Gram matrix, its rows and bounds.
+//!   Out: x with all multipliers, and the complementarity gap.   Paper:
 //! [Mehrotra1992].
 //!
-//! The linear system of a step is in [`system`]. Slacks of the inequalities are exact in every iterate
-//! because the start is inside them.
+//! The linear system of a step is in [`system`]. Slacks of the inequalities are exact in every
+//! iterate because the start is inside them.
 
 mod system;
 
@@ -26,9 +28,11 @@ use crate::{
 tuning! { "vcmkl_interior"
     /// The method ends after this many steps with the best iterate.
     most_steps: usize = 80;
-    /// Factors take the place of H where the ranks of all rules together are at most this share of the variables.
+    /// Factors take the place of H where the ranks of all rules together are at most this share of
+    /// the variables.
     largest_rank_share: f64 = 0.3;
-    /// An answer whose merit is above this, in units of the objective, and above what was asked for, is sought again without factors.
+    /// An answer whose merit is above this, in units of the objective, and above what was asked
+    /// for, is sought again without factors.
     poor_merit: f64 = 1e-8;
     /// Steps in a row that may be worse than the best iterate while that is poor.
     patience_steps_while_poor: usize = 20;
@@ -88,7 +92,8 @@ pub(super) struct Solved {
     pub rho: Vec<f64>,
 }
 
-/// An iterate: variables x, slacks t of upper bounds and s of sums, and the multipliers z, w and ξ of all three, η of the equalities.
+/// An iterate: variables x, slacks t of upper bounds and s of sums, and the multipliers z, w and ξ
+/// of all three, η of the equalities.
 #[derive(Clone)]
 struct RuleIterate {
     x: Vec<f64>,
@@ -124,9 +129,14 @@ struct Program<'a> {
     at: Layout,
 }
 
-/// Solves to a complementarity gap of `accuracy` relative to the objective or `floor`, whichever is larger, or as far as rounding allows.
-/// Every block needs variables of both signs.
-pub(super) fn solve(blocks: &[Block<'_>], limit: &[f64], accuracy: f64, floor: f64) -> Result<Solved> {
+/// Solves to a complementarity gap of `accuracy` relative to the objective or `floor`, whichever is
+/// larger, or as far as rounding allows. Every block needs variables of both signs.
+pub(super) fn solve(
+    blocks: &[Block<'_>],
+    limit: &[f64],
+    accuracy: f64,
+    floor: f64,
+) -> Result<Solved> {
     let mut program = Program::new(blocks, limit);
     program.factor = program.low_rank_factor();
     if program.factor.is_some() {
@@ -192,8 +202,14 @@ impl RuleIterate {
 
     /// The longest step along `d` that keeps everything ≥ 0, at most `longest`.
     fn step_to_boundary(&self, longest: f64, d: &Self) -> f64 {
-        let pairs =
-            [(&self.x, &d.x), (&self.z, &d.z), (&self.t, &d.t), (&self.w, &d.w), (&self.s, &d.s), (&self.xi, &d.xi)];
+        let pairs = [
+            (&self.x, &d.x),
+            (&self.z, &d.z),
+            (&self.t, &d.t),
+            (&self.w, &d.w),
+            (&self.s, &d.s),
+            (&self.xi, &d.xi),
+        ];
         mehrotra::step_to_boundary(longest, pairs.into_iter().flat_map(|(v, d)| v.iter().zip(d)))
     }
 
@@ -214,12 +230,18 @@ impl RuleIterate {
 impl<'a> Program<'a> {
     fn new(blocks: &'a [Block<'a>], limit: &'a [f64]) -> Self {
         let hessians: Vec<Matrix> = blocks.par_iter().map(Block::hessian).collect();
-        let mut at = Layout { first: vec![0], bounded: Vec::new(), summed: Vec::new(), equalities: Vec::new() };
+        let mut at = Layout {
+            first: vec![0],
+            bounded: Vec::new(),
+            summed: Vec::new(),
+            equalities: Vec::new(),
+        };
         let (mut linear, mut y) = (Vec::new(), Vec::new());
         for (m, block) in blocks.iter().enumerate() {
             let (first, n, negatives) = (at.first[m], block.index.len(), block.negatives());
             at.bounded.extend(first..first + negatives);
-            at.summed.extend(block.row.iter().enumerate().map(|(k, &row)| (first + negatives + k, row)));
+            at.summed
+                .extend(block.row.iter().enumerate().map(|(k, &row)| (first + negatives + k, row)));
             at.equalities.push((m, false, 0.0));
             at.equalities.extend(block.mass.map(|mass| (m, true, mass)));
             linear.extend_from_slice(&block.linear);
@@ -344,7 +366,12 @@ impl<'a> Program<'a> {
     }
 
     /// Makes one predictor–corrector step; `None` where no length is left.
-    fn step(&self, state: &RuleIterate, residual: &Residual, gap: f64) -> Result<Option<RuleIterate>> {
+    fn step(
+        &self,
+        state: &RuleIterate,
+        residual: &Residual,
+        gap: f64,
+    ) -> Result<Option<RuleIterate>> {
         let system = RulesSystem::new(self, state)?;
         let mu = gap / state.pairs() as f64;
         let zeros = |v: &[f64]| vec![0.0; v.len()];
@@ -352,9 +379,14 @@ impl<'a> Program<'a> {
         let predictor = system.direction(state, residual, 0.0, &none);
         let length = state.step_to_boundary(1.0, &predictor);
         let reached = state.plus(length, &predictor).complementarity() / state.pairs() as f64;
-        let products = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<f64>>();
-        let second = [(&predictor.x, &predictor.z), (&predictor.t, &predictor.w), (&predictor.s, &predictor.xi)]
-            .map(|(a, b)| products(a, b));
+        let products =
+            |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<f64>>();
+        let second = [
+            (&predictor.x, &predictor.z),
+            (&predictor.t, &predictor.w),
+            (&predictor.s, &predictor.xi),
+        ]
+        .map(|(a, b)| products(a, b));
         let direction = system.direction(state, residual, centring(mu, reached) * mu, &second);
         let inside = mehrotra::TUNING.boundary_share;
         let length = (inside * state.step_to_boundary(1.0 / inside, &direction)).min(1.0);

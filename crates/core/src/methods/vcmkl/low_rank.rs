@@ -1,21 +1,26 @@
-//! The Newton system (H + D + EᵀΣE) x + Aᵀη = r,  A x = q  where every rule's kernel has a low rank: nothing of the size of H is factored.
+//! The Newton system (H + D + EᵀΣE) x + Aᵀη = r,  A x = q
+//!   where every rule's kernel has a low rank: nothing of the size of H is factored.
 //!
-//! H = F Fᵀ with F of R columns, the factors of all rules side by side, and B = D + EᵀΣE couples only the multipliers of one sample. Each
-//! sample's block is taken in variables where its sum stands in the place of the freest member, so that Σ, which grows without bound, adds
-//! to a diagonal entry and cancels nothing: B = L Lᵀ block by block. With W = L⁻¹ (F Aᵀ) and u = (Fᵀx, η),
+//! H = F Fᵀ with F of R columns, the factors of all rules side by side, and B = D + EᵀΣE couples
+//! only the multipliers of one sample. Each sample's block is taken in variables where its sum
+//! stands in the place of the freest member, so that Σ, which grows without bound, adds to a
+//! diagonal entry and cancels nothing: B = L Lᵀ block by block. With W = L⁻¹ (F Aᵀ) and u = (Fᵀx,
+//! η),
 //!
 //! ```text
 //! (WᵀW + diag(I, 0)) u = Wᵀ L⁻¹r − (0, q),      x = L⁻ᵀ (L⁻¹r − W u),
 //! ```
 //!
-//! which is the Newton system of the weights and biases themselves: R + e unknowns, O(N (R + e)²) for N multipliers.
+//! which is the Newton system of the weights and biases themselves: R + e unknowns, O(N (R + e)²)
+//! for N multipliers.
 
 use crate::{
     Result,
     linalg::{Cholesky, Matrix, axpy, dot},
 };
 
-/// The diagonal of the equalities is raised by this share of itself, so that rounding does not leave the matrix indefinite.
+/// The diagonal of the equalities is raised by this share of itself, so that rounding does not
+/// leave the matrix indefinite.
 const EQUALITY_GUARD: f64 = 1e-15;
 
 /// Multipliers of one sample, the freest last, and the lower triangle of its block.
@@ -36,8 +41,8 @@ pub(super) struct LowRankSystem {
 }
 
 impl LowRankSystem {
-    /// `columns` is (F Aᵀ) with a row per multiplier, F of rank `rank`; `summed` and `sigma` are the sums and Σ; multipliers without a sum
-    /// stand alone.
+    /// `columns` is (F Aᵀ) with a row per multiplier, F of rank `rank`; `summed` and `sigma` are
+    /// the sums and Σ; multipliers without a sum stand alone.
     pub fn new(
         columns: &Matrix,
         rank: usize,
@@ -54,9 +59,12 @@ impl LowRankSystem {
         }
         let single = |i: usize| Sample { members: vec![i], lower: vec![diagonal[i].sqrt()] };
         let mut samples: Vec<Sample> = (0..n).filter(|&i| alone[i]).map(single).collect();
-        for (mut members, &sigma) in of_sum.into_iter().zip(sigma).filter(|(members, _)| !members.is_empty()) {
+        for (mut members, &sigma) in
+            of_sum.into_iter().zip(sigma).filter(|(members, _)| !members.is_empty())
+        {
             let last = members.len() - 1;
-            let freest = (0..=last).fold(0, |b, k| if diagonal[members[k]] < diagonal[members[b]] { k } else { b });
+            let freest = (0..=last)
+                .fold(0, |b, k| if diagonal[members[k]] < diagonal[members[b]] { k } else { b });
             members.swap(freest, last);
             let own: Vec<f64> = members.iter().map(|&i| diagonal[i]).collect();
             samples.push(Sample { lower: block(&own, sigma), members });
@@ -71,7 +79,10 @@ impl LowRankSystem {
             for (a, &i) in sample.members.iter().enumerate() {
                 own.copy_from_slice(scaled.row(i));
                 let lower = &sample.lower[a * (a + 1) / 2..];
-                sample.members[..a].iter().zip(lower).for_each(|(&j, l)| axpy(-l, scaled.row(j), &mut own));
+                sample.members[..a]
+                    .iter()
+                    .zip(lower)
+                    .for_each(|(&j, l)| axpy(-l, scaled.row(j), &mut own));
                 own.iter_mut().for_each(|x| *x /= lower[a]);
                 scaled.row_mut(i).copy_from_slice(&own);
             }
@@ -79,9 +90,13 @@ impl LowRankSystem {
         let mut small = Matrix::zeros(width, width);
         for i in 0..n {
             let row = scaled.row(i);
-            (0..width).filter(|&r| row[r] != 0.0).for_each(|r| axpy(row[r], &row[..=r], &mut small.row_mut(r)[..=r]));
+            (0..width)
+                .filter(|&r| row[r] != 0.0)
+                .for_each(|r| axpy(row[r], &row[..=r], &mut small.row_mut(r)[..=r]));
         }
-        (0..width).for_each(|r| small[(r, r)] += if r < rank { 1.0 } else { EQUALITY_GUARD * small[(r, r)] });
+        (0..width).for_each(|r| {
+            small[(r, r)] += if r < rank { 1.0 } else { EQUALITY_GUARD * small[(r, r)] }
+        });
         Ok(Self { samples, scaled, small: Cholesky::new(small, "the rules' kernels")?, rank })
     }
 
@@ -103,7 +118,9 @@ impl LowRankSystem {
         v.iter_mut().enumerate().for_each(|(i, v)| *v -= dot(self.scaled.row(i), &inside));
         for Sample { members, lower } in &self.samples {
             for (a, &i) in members.iter().enumerate().rev() {
-                let rest: f64 = (a + 1..members.len()).map(|b| lower[b * (b + 1) / 2 + a] * v[members[b]]).sum();
+                let rest: f64 = (a + 1..members.len())
+                    .map(|b| lower[b * (b + 1) / 2 + a] * v[members[b]])
+                    .sum();
                 v[i] = (v[i] - rest) / lower[a * (a + 1) / 2 + a];
             }
             let (&pivot, others) = members.split_last().unwrap_or((&0, &[]));
@@ -113,7 +130,8 @@ impl LowRankSystem {
     }
 }
 
-/// The lower Cholesky factor, row after row, of one sample's block in the variables (others …, sum): the last entry of `own` is the pivot's.
+/// The lower Cholesky factor, row after row, of one sample's block in the variables (others …,
+/// sum): the last entry of `own` is the pivot's.
 fn block(own: &[f64], sigma: f64) -> Vec<f64> {
     let (last, pivot) = (own.len() - 1, own[own.len() - 1]);
     let entry = |a: usize, b: usize| match (a == last, b == last) {
@@ -129,7 +147,11 @@ fn block(own: &[f64], sigma: f64) -> Vec<f64> {
             let value: f64 = entry(a, b) - rest;
             // The last diagonal entry is σ and what the others leave of the pivot: never below σ.
             let floor = if a == last { sigma } else { own[a] };
-            let value = if a == b { value.max(floor).max(f64::MIN_POSITIVE).sqrt() } else { value / lower[j + b] };
+            let value = if a == b {
+                value.max(floor).max(f64::MIN_POSITIVE).sqrt()
+            } else {
+                value / lower[j + b]
+            };
             lower.push(value);
         }
     }
@@ -144,14 +166,16 @@ mod tests {
     #[test]
     fn the_solution_is_that_of_the_whole_system() {
         let mut rng = Rng::new(1);
-        // Two multipliers alone, one sum of three and one of a single multiplier; scales from 10⁻⁶ to 10⁶; one equality.
+        // Two multipliers alone, one sum of three and one of a single multiplier; scales from 10⁻⁶
+        // to 10⁶; one equality.
         let (n, rank, summed) = (6, 2, [(2, 0), (3, 0), (4, 0), (5, 1)]);
         let mut columns = Matrix::zeros(n, rank + 1);
         columns.data_mut().iter_mut().for_each(|f| *f = rng.normal());
         let diagonal = [1.0, 1e-3, 1e-6, 2.0, 1e3, 0.5];
         let sigma = [1e6, 0.1];
         let (x, eta): (Vec<f64>, f64) = ((0..n).map(|_| rng.normal()).collect(), rng.normal());
-        let mut r: Vec<f64> = (0..n).map(|i| diagonal[i] * x[i] + columns[(i, rank)] * eta).collect();
+        let mut r: Vec<f64> =
+            (0..n).map(|i| diagonal[i] * x[i] + columns[(i, rank)] * eta).collect();
         for i in 0..n {
             for j in 0..n {
                 let sum = summed.iter().find(|s| s.0 == i).zip(summed.iter().find(|s| s.0 == j));
@@ -160,7 +184,9 @@ mod tests {
             }
         }
         let q: f64 = (0..n).map(|i| columns[(i, rank)] * x[i]).sum();
-        let got = LowRankSystem::new(&columns, rank, &diagonal, &summed, &sigma).unwrap().solve(&mut r, &[q]);
+        let got = LowRankSystem::new(&columns, rank, &diagonal, &summed, &sigma)
+            .unwrap()
+            .solve(&mut r, &[q]);
         assert!(
             x.iter().zip(&r).all(|(x, r)| (x - r).abs() < 1e-5) && (got[0] - eta).abs() < 1e-5,
             "{x:?} {r:?} {got:?}"

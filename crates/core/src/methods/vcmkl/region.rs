@@ -1,9 +1,13 @@
-//! Critical regions: polyhedra of λ on which the same constraints of the inner problem are active and α(λ) is affine.
+//! Critical regions: polyhedra of λ on which the same constraints of the inner problem are active
+//! and α(λ) is affine.
 //!
-//! Inside a region the multipliers split into zeros, those at their upper bound c_i λ_im, and free ones x_F; B are the positives whose sum is
-//! full. Then  [[Q_FF, Aᵀ], [A, 0]] [x_F; η] = [−c_F − Q_FU x_U; d − A_U x_U]  with the rows of A: y and (for ν) 1 per rule, one per member of
-//! B. Everything on the right is affine in λ. The paper's formulas invert Q_m, which is singular for linear kernels; this system is
-//! factored with a small regularisation instead, which refinement removes: x_F may then be one of many, w and φ are not.
+//! Inside a region the multipliers split into zeros, those at their upper bound c_i λ_im, and free
+//! ones x_F; B are the positives whose sum is
+//! full. Then  [[Q_FF, Aᵀ], [A, 0]] [x_F; η] = [−c_F − Q_FU x_U; d − A_U x_U]
+//!   with the rows of A: y and (for ν) 1 per rule, one per member of
+//! B. Everything on the right is affine in λ. The paper's formulas invert Q_m, which is singular
+//! for linear kernels; this system is factored with a small regularisation instead, which
+//! refinement removes: x_F may then be one of many, w and φ are not.
 
 use super::{Instance, Margin, RuleSolution};
 use crate::linalg::{Matrix, dot};
@@ -14,7 +18,8 @@ const SIGN_SLACK: f64 = 1e-6;
 const REPRODUCED_SHARE: f64 = 1e-6;
 /// A φ smaller than this share of the sum of ‖w_m‖² is compared with that share instead.
 const LEAST_NORM_SHARE: f64 = 1e-3;
-/// The matrix is regularised by this share of its largest diagonal entry; refinement removes the effect.
+/// The matrix is regularised by this share of its largest diagonal entry; refinement removes the
+/// effect.
 const REGULARISATION: f64 = 1e-9;
 /// Rounds of refinement that remove the regularisation.
 const REFINEMENT_ROUNDS: usize = 5;
@@ -50,9 +55,11 @@ impl Region {
         let sign = signs(instance);
         let mut kind = vec![vec![Activity::Zero; rules]; n];
         let mut is_full = vec![false; n];
-        // A multiplier against the slack it belongs to: whichever is larger, each in its own units, is the active one.
+        // A multiplier against the slack it belongs to: whichever is larger, each in its own units,
+        // is the active one.
         let size = |m: usize| instance.kernels[m].row(0)[0].abs().max(f64::MIN_POSITIVE);
-        let worst = |i: usize| (0..rules).map(|m| instance.loss(inner, i, m, 1.0)).fold(0.0, f64::max);
+        let worst =
+            |i: usize| (0..rules).map(|m| instance.loss(inner, i, m, 1.0)).fold(0.0, f64::max);
         for i in 0..n {
             let positive = sign[i] > 0.0;
             let sum: f64 = inner.alpha.row(i).iter().sum();
@@ -82,7 +89,11 @@ impl Region {
         let system = Lu::regularised(&matrix, free.len());
         let region = Self { kind, free, full, is_full, system, matrix };
         let again = region.at(instance, lambda)?;
-        let scale = inner.dual.abs().max(LEAST_NORM_SHARE * inner.norms.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
+        let scale = inner
+            .dual
+            .abs()
+            .max(LEAST_NORM_SHARE * inner.norms.iter().sum::<f64>())
+            .max(f64::MIN_POSITIVE);
         ((again.dual - inner.dual).abs() <= REPRODUCED_SHARE * scale).then_some(region)
     }
 
@@ -111,11 +122,18 @@ impl Region {
                 right[f + rules + m] = instance.nu(m) - column.sum::<f64>();
             }
         }
-        self.full.iter().enumerate().for_each(|(b, &i)| right[f + rules + masses + b] = instance.cost[i]);
+        self.full
+            .iter()
+            .enumerate()
+            .for_each(|(b, &i)| right[f + rules + masses + b] = instance.cost[i]);
         let x = self.system.refine(&self.matrix, &right)?;
         self.free.iter().zip(&x).for_each(|(&(i, m), x)| alpha[(i, m)] = *x);
         let bias: Vec<f64> = x[f..f + rules].to_vec();
-        let rho = if fixed { vec![1.0; rules] } else { x[f + rules..f + 2 * rules].iter().map(|e| -e).collect() };
+        let rho = if fixed {
+            vec![1.0; rules]
+        } else {
+            x[f + rules..f + 2 * rules].iter().map(|e| -e).collect()
+        };
         let mut xi = vec![0.0; n];
         self.full.iter().zip(&x[f + rules + masses..]).for_each(|(&i, x)| xi[i] = *x);
         // A rule without free variables has a constant that its equations leave open.
@@ -142,13 +160,17 @@ impl Region {
             let slack = SIGN_SLACK * instance.cost[i];
             let sum: f64 = inner.alpha.row(i).iter().sum();
             let positive = sign[i] > 0.0;
-            let in_sum =
-                !positive || (sum <= instance.cost[i] + slack && (!self.is_full[i] || xi[i] >= -SIGN_SLACK * unit));
+            let in_sum = !positive
+                || (sum <= instance.cost[i] + slack
+                    && (!self.is_full[i] || xi[i] >= -SIGN_SLACK * unit));
             in_sum
                 && (0..inner.rho.len()).all(|m| {
                     let (a, loss) = (inner.alpha[(i, m)], inner.rho[m] - sign[i] * inner.f[(i, m)]);
                     match self.kind[i][m] {
-                        Activity::Free => a >= -slack && (positive || a <= instance.cost[i] * share[(i, m)] + slack),
+                        Activity::Free => {
+                            a >= -slack
+                                && (positive || a <= instance.cost[i] * share[(i, m)] + slack)
+                        }
                         Activity::Zero => loss <= xi[i] + SIGN_SLACK * unit,
                         Activity::Upper => loss >= -SIGN_SLACK * unit,
                     }
@@ -158,7 +180,12 @@ impl Region {
 }
 
 /// The matrix [[Q_FF, Aᵀ], [A, 0]] of a region's free variables and full sums.
-fn equations(instance: &Instance<'_>, free: &[(usize, usize)], full: &[usize], sign: &[f64]) -> Matrix {
+fn equations(
+    instance: &Instance<'_>,
+    free: &[(usize, usize)],
+    full: &[usize],
+    sign: &[f64],
+) -> Matrix {
     let rules = instance.rules();
     let masses = if instance.margin == Margin::Fixed { 0 } else { rules };
     let (f, size) = (free.len(), free.len() + rules + masses + full.len());
@@ -214,7 +241,8 @@ impl Lu {
         (0..n).for_each(|i| lu[(i, i)] += if i < first { delta } else { -delta });
         let mut order: Vec<usize> = (0..n).collect();
         for k in 0..n {
-            let pivot = (k..n).fold(k, |b, i| if lu[(i, k)].abs() > lu[(b, k)].abs() { i } else { b });
+            let pivot =
+                (k..n).fold(k, |b, i| if lu[(i, k)].abs() > lu[(b, k)].abs() { i } else { b });
             if pivot != k {
                 order.swap(k, pivot);
                 let (top, bottom) = lu.data_mut().split_at_mut(pivot * n);
@@ -253,10 +281,15 @@ impl Lu {
     fn refine(&self, matrix: &Matrix, b: &[f64]) -> Option<Vec<f64>> {
         let mut x = self.solve(b);
         for _ in 0..REFINEMENT_ROUNDS {
-            let rest: Vec<f64> = b.iter().enumerate().map(|(i, b)| b - dot(matrix.row(i), &x)).collect();
+            let rest: Vec<f64> =
+                b.iter().enumerate().map(|(i, b)| b - dot(matrix.row(i), &x)).collect();
             self.solve(&rest).iter().zip(&mut x).for_each(|(d, x)| *x += d);
         }
-        let off = b.iter().enumerate().map(|(i, b)| (b - dot(matrix.row(i), &x)).abs()).fold(0.0, f64::max);
+        let off = b
+            .iter()
+            .enumerate()
+            .map(|(i, b)| (b - dot(matrix.row(i), &x)).abs())
+            .fold(0.0, f64::max);
         let size = b.iter().fold(0.0f64, |m, b| m.max(b.abs()));
         (off <= SOLVED_SHARE * size).then_some(x)
     }

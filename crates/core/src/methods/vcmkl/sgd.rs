@@ -1,7 +1,9 @@
 //! Stochastic subgradients of J, a baseline without a certificate.
 //!
-//! Lowers  J(w, b) = ½ Σ ‖w_m‖² + Σ_{I+} c_i max_m ξ_im + Σ_{I−} c_i min_m ξ_im   with steps 1/t and the average of the second half.
-//! In: a veto–consensus problem with fixed margins, an effort.   Out: rules, λ, J.   Page docs/methods/vcmkl.md.
+//! Lowers  J(w, b) = ½ Σ ‖w_m‖² + Σ_{I+} c_i max_m ξ_im + Σ_{I−} c_i min_m ξ_im
+//!   with steps 1/t and the average of the second half.
+//! In: a veto–consensus problem with fixed margins, an effort.   Out: rules, λ, J.
+//!   Page docs/methods/vcmkl.md.
 
 use super::{
     Effort, FoundRules, Instance, Margin, RuleSolution,
@@ -22,10 +24,19 @@ tuning! { "sgd"
     rest_tolerance_share: f64 = 0.1;
 }
 
-/// Runs `max_iter` passes over the samples at most and ends when the averaged J changes by less than `tol`.
-pub fn sgd(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>) -> Result<FoundRules> {
+/// Runs `max_iter` passes over the samples at most and ends when the averaged J changes by less
+/// than `tol`.
+pub fn sgd(
+    instance: &Instance<'_>,
+    effort: Effort,
+    recorder: &mut Recorder<'_>,
+) -> Result<FoundRules> {
     if instance.margin != Margin::Fixed {
-        return Err(Error::param("nu", "left out with solver sgd: the multi-ν objective is unbounded below", "given"));
+        return Err(Error::param(
+            "nu",
+            "left out with solver sgd: the multi-ν objective is unbounded below",
+            "given",
+        ));
     }
     let mut rng = Rng::new(effort.seed);
     let owner = starts(instance, 1, effort.seed)?.swap_remove(0);
@@ -55,7 +66,8 @@ pub fn sgd(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>)
             break;
         }
     }
-    let (objective, mut inner) = best.ok_or_else(|| Error::numerical("sgd", "no pass gave a finite objective"))?;
+    let (objective, mut inner) =
+        best.ok_or_else(|| Error::numerical("sgd", "no pass gave a finite objective"))?;
     inner.dual = f64::NAN;
     let lambda = instance.hard(&reassign(instance, &inner));
     let status = recorder.status_at_rest(at_rest);
@@ -85,8 +97,13 @@ impl<'a, 'k> Subgradient<'a, 'k> {
         instance.negatives.iter().for_each(|&i| sign[i] = -1.0);
         let (mut a, mut f) = (vec![vec![0.0; n]; rules], vec![vec![0.0; n]; rules]);
         for m in 0..rules {
-            let own: Vec<usize> =
-                instance.negatives.iter().zip(owner).filter(|(_, o)| **o == m).map(|(i, _)| *i).collect();
+            let own: Vec<usize> = instance
+                .negatives
+                .iter()
+                .zip(owner)
+                .filter(|(_, o)| **o == m)
+                .map(|(i, _)| *i)
+                .collect();
             for (rows, side) in [(&own, -1.0), (&instance.positives, 1.0)] {
                 for &i in rows {
                     let step = if own.is_empty() { 0.0 } else { side / rows.len() as f64 };
@@ -106,7 +123,8 @@ impl<'a, 'k> Subgradient<'a, 'k> {
         for _ in 0..n {
             let i = rng.below(n);
             let output = |m: usize| self.scale * self.f[m][i] + self.bias[m];
-            // A positive pays its worst rule, a negative its cheapest: in both cases the smallest output.
+            // A positive pays its worst rule, a negative its cheapest: in both cases the smallest
+            // output.
             let m = (0..rules).fold(0, |b, m| if output(m) < output(b) { m } else { b });
             let pays = 1.0 - self.sign[i] * output(m) > 0.0;
             let rate = 1.0 / self.t;

@@ -1,8 +1,11 @@
 //! Descent from hard assignments: `ccp` and `am`.
 //!
-//! Lowers  J(w, b, ρ) = ½ Σ ‖w_m‖² − Σ ν_m ρ_m + Σ_{I+} c_i max_m ξ_im + Σ_{I−} c_i min_m ξ_im   to a stationary point.
-//! In: a veto–consensus problem, an effort.   Out: rules, λ, J.   Paper: [Zhou2016]; page docs/methods/vcmkl.md.
-//! P is concave in λ, so replacing λ by the cheapest owner of every negative and solving again never raises it.
+//! Lowers  J(w, b, ρ) = ½ Σ ‖w_m‖² − Σ ν_m ρ_m + Σ_{I+} c_i max_m ξ_im + Σ_{I−} c_i min_m ξ_im
+//!   to a stationary point.
+//! In: a veto–consensus problem, an effort.   Out: rules, λ, J.
+//!   Paper: [Zhou2016]; page docs/methods/vcmkl.md.
+//! P is concave in λ, so replacing λ by the cheapest owner of every negative and solving again
+//! never raises it.
 
 use super::{
     Instance, Margin, RuleSolution,
@@ -11,7 +14,8 @@ use super::{
 use crate::{Error, Result, linalg::Matrix, outer::Recorder, trace::Status, tuning::tuning};
 
 tuning! { "ccp"
-    /// Candidate starts for each start that is descended from to the end: the others are ranked after a few reassignments.
+    /// Candidate starts for each start that is descended from to the end: the others are ranked
+    /// after a few reassignments.
     candidates_per_start: usize = 4;
     /// Reassignments after which candidate starts are ranked.
     ranking_iterations: usize = 3;
@@ -50,9 +54,14 @@ pub struct FoundRules {
     pub qp_calls: usize,
 }
 
-/// Convex–concave descent from several starts; the lowest J wins. Each record is the best J so far. The best clustering is descended from to
-/// the end, and of the others those that are lowest after a few reassignments.
-pub fn ccp(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>) -> Result<FoundRules> {
+/// Convex–concave descent from several starts; the lowest J wins. Each record is the best J so far.
+/// The best clustering is descended from to the end, and of the others those that are lowest after
+/// a few reassignments.
+pub fn ccp(
+    instance: &Instance<'_>,
+    effort: Effort,
+    recorder: &mut Recorder<'_>,
+) -> Result<FoundRules> {
     // With ν a lower J is no sign of better rules, so the best clustering decides.
     let descents = if instance.margin == Margin::Fixed { effort.starts.max(1) } else { 1 };
     let count = if descents > 1 { TUNING.candidates_per_start * descents } else { 1 };
@@ -63,7 +72,8 @@ pub fn ccp(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>)
         let mut ranked = Vec::new();
         // The best clustering may begin badly and end well.
         for owner in owners.split_off(1) {
-            let short = Effort { max_iter: TUNING.ranking_iterations.min(effort.max_iter), ..effort };
+            let short =
+                Effort { max_iter: TUNING.ranking_iterations.min(effort.max_iter), ..effort };
             let found = descend(instance, owner, short, Some(lowest), recorder)?;
             calls += found.qp_calls;
             lowest = lowest.min(found.objective);
@@ -145,11 +155,16 @@ pub fn descend(
 }
 
 /// Alternating minimisation, one rule at a time, from the best k-means start.
-pub fn am(instance: &Instance<'_>, effort: Effort, recorder: &mut Recorder<'_>) -> Result<FoundRules> {
+pub fn am(
+    instance: &Instance<'_>,
+    effort: Effort,
+    recorder: &mut Recorder<'_>,
+) -> Result<FoundRules> {
     let mut owner = starts(instance, 1, effort.seed)?.swap_remove(0);
     let rules = instance.rules();
     let constant = Matrix::zeros(instance.cost.len(), rules);
-    let mut inner = instance.inner(constant, vec![1.0; rules], vec![1.0; rules], &instance.hard(&owner));
+    let mut inner =
+        instance.inner(constant, vec![1.0; rules], vec![1.0; rules], &instance.hard(&owner));
     let mut objective = f64::INFINITY;
     let (mut calls, mut at_rest) = (0, false);
     for _ in 0..effort.max_iter {

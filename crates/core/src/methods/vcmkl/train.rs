@@ -1,8 +1,8 @@
 //! From prepared kernel terms to a model of rules.
 
 use super::{
-    Effort, FoundRules, Instance, Margin, RuleSolution, am, ccp, descend, exact, pddp, rule_count, sgd,
-    solvers::owners_of,
+    Effort, FoundRules, Instance, Margin, RuleSolution, am, ccp, descend, exact, pddp, rule_count,
+    sgd, solvers::owners_of,
 };
 use crate::{
     Error, Model, Result,
@@ -24,7 +24,12 @@ const ZERO: f64 = 1e-9;
 const FULL: f64 = 1.0 - 1e-6;
 
 impl Method for VcmklSpec {
-    fn fit(&self, job: &Job<'_>, _: &mut Vec<Memory>, observer: &mut dyn Observer) -> Result<Model> {
+    fn fit(
+        &self,
+        job: &Job<'_>,
+        _: &mut Vec<Memory>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
         let prepared = job.prepared;
         let Target::Classes { names, .. } = &prepared.samples.target else {
             return Err(Error::param("method", "one for values: vcmkl needs classes", "vcmkl"));
@@ -43,13 +48,24 @@ impl Method for VcmklSpec {
             };
             job.announce(k, observer);
             let machine = prepared.fit_machine(job.request, self, task, rules, negate, observer)?;
-            let told = |w: &String| if job.tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() };
+            let told = |w: &String| {
+                if job.tasks.len() > 1 { format!("{consensus}: {w}") } else { w.clone() }
+            };
             warnings.extend(machine.warnings.iter().map(told));
-            let (certificate, qp_calls, positive) = (machine.certificate, machine.qp_calls, machine.positive);
-            sets.push(RuleSet { negate, consensus, rules: machine.rules, positive, qp_calls, certificate });
+            let (certificate, qp_calls, positive) =
+                (machine.certificate, machine.qp_calls, machine.positive);
+            sets.push(RuleSet {
+                negate,
+                consensus,
+                rules: machine.rules,
+                positive,
+                qp_calls,
+                certificate,
+            });
             fits.extend(machine.fits);
         }
-        let method = MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..self.clone() });
+        let method =
+            MethodSpec::Vcmkl(VcmklSpec { n_rules: RuleCount::Fixed(rules), ..self.clone() });
         let filled = TrainSpec { method, ..job.request.clone() };
         let mut model = prepared.assemble_fits(&fits, &filled, job.fitting)?;
         let mut rest = fits.as_slice();
@@ -89,7 +105,8 @@ impl Prepared {
         };
         let nu = own.nu_of(rules)?;
         let cost = row_costs(own, spec.c, &y, &weights, &task.cost, nu.is_some());
-        let effort = Effort { starts: own.n_init, seed: own.seed, tol: spec.tol, max_iter: spec.max_iter };
+        let effort =
+            Effort { starts: own.n_init, seed: own.seed, tol: spec.tol, max_iter: spec.max_iter };
         let mut theta = own.rule_weights(rules, self.grams.n_terms());
         let margin = nu.map_or(Margin::Fixed, Margin::Nu);
         let mut recorder = Recorder::new(observer);
@@ -108,18 +125,25 @@ impl Prepared {
         if let Some(p) = own.p {
             let set = LpBall::new(p)?;
             for _ in 0..effort.max_iter {
-                let next: Vec<Vec<f64>> =
-                    (0..rules).map(|m| terms.respond(set, &theta[m], &y, &found.inner, m)).collect();
+                let next: Vec<Vec<f64>> = (0..rules)
+                    .map(|m| terms.respond(set, &theta[m], &y, &found.inner, m))
+                    .collect();
                 let combined = terms.combine(&next)?;
                 let instance = Instance::new(combined.rules(), &y, cost.clone(), margin.clone())?;
-                let better =
-                    descend(&instance, owners_of(&found.lambda), effort, Some(found.objective), &mut recorder)?;
+                let better = descend(
+                    &instance,
+                    owners_of(&found.lambda),
+                    effort,
+                    Some(found.objective),
+                    &mut recorder,
+                )?;
                 let gain = found.objective - better.objective;
                 if gain <= 0.1 * effort.tol * found.objective.abs() || recorder.stopped {
                     break;
                 }
                 let calls = found.qp_calls + better.qp_calls;
-                (theta, kernels, found) = (next, combined, FoundRules { qp_calls: calls, ..better });
+                (theta, kernels, found) =
+                    (next, combined, FoundRules { qp_calls: calls, ..better });
             }
         }
         let instance = Instance::new(kernels.rules(), &y, cost, margin)?;
@@ -150,11 +174,11 @@ struct RuleMachine {
 pub(crate) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     match (&own.consensus, names.len()) {
         (None, _) => Ok(false),
-        (Some(class), 2) => names
-            .iter()
-            .position(|n| n == class)
-            .map(|at| at == 0)
-            .ok_or_else(|| Error::param("consensus", format!("one of the classes {}", names.join(", ")), class)),
+        (Some(class), 2) => {
+            names.iter().position(|n| n == class).map(|at| at == 0).ok_or_else(|| {
+                Error::param("consensus", format!("one of the classes {}", names.join(", ")), class)
+            })
+        }
         (Some(class), _) => Err(Error::param(
             "consensus",
             "left out for more than two classes: each is the consensus in its turn",
@@ -163,11 +187,19 @@ pub(crate) fn negated(own: &VcmklSpec, names: &[String]) -> Result<bool> {
     }
 }
 
-/// The cost of every row: 2 C γ or 2 C (1 − γ) times its weights, so that γ = ½ means the cost C; with ν the same without C, over the sum
-/// of weights.
-pub(crate) fn row_costs(own: &VcmklSpec, c: f64, y: &[f64], weights: &[f64], cost: &[f64], nu: bool) -> Vec<f64> {
-    let sum =
-        |positive: bool| y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>();
+/// The cost of every row: 2 C γ or 2 C (1 − γ) times its weights, so that γ = ½ means the cost C;
+/// with ν the same without C, over the sum of weights.
+pub(crate) fn row_costs(
+    own: &VcmklSpec,
+    c: f64,
+    y: &[f64],
+    weights: &[f64],
+    cost: &[f64],
+    nu: bool,
+) -> Vec<f64> {
+    let sum = |positive: bool| {
+        y.iter().zip(weights).filter(|(y, _)| (**y > 0.0) == positive).map(|(_, w)| w).sum::<f64>()
+    };
     let (plus, minus) = (sum(true), own.cost_ratio.recip() * sum(false));
     let gamma = own.gamma.unwrap_or(minus / (minus + plus));
     let unit = if nu { 1.0 / (c * weights.iter().sum::<f64>()) } else { 2.0 };
@@ -207,7 +239,8 @@ impl Terms<'_> {
         let grams = &self.prepared.grams;
         let n = grams.n_samples() as u64;
         let room = self.prepared.budget_left();
-        let what = format!("{} kernel matrices of {n} samples, one per distinct rule", distinct.len());
+        let what =
+            format!("{} kernel matrices of {n} samples, one per distinct rule", distinct.len());
         room.check(
             what,
             8 * n * n * distinct.len() as u64,
@@ -234,13 +267,21 @@ impl Terms<'_> {
     }
 
     /// The best weights of rule m for its functions as they are.
-    fn respond(&self, set: LpBall, theta: &[f64], y: &[f64], inner: &RuleSolution, m: usize) -> Vec<f64> {
+    fn respond(
+        &self,
+        set: LpBall,
+        theta: &[f64],
+        y: &[f64],
+        inner: &RuleSolution,
+        m: usize,
+    ) -> Vec<f64> {
         let squares = self.prepared.grams.quad_forms(&self.dual(y, inner, m));
         let norms: Vec<f64> = theta.iter().zip(squares).map(|(t, s)| t * t * s).collect();
         if norms.iter().all(|n| *n <= 0.0) { theta.to_vec() } else { set.best_response(&norms) }
     }
 
-    /// Describes the rules found: the decision functions, the certificate, and the shares that Proposition 2 bounds.
+    /// Describes the rules found: the decision functions, the certificate, and the shares that
+    /// Proposition 2 bounds.
     fn machine(
         &self,
         instance: &Instance<'_>,
@@ -254,12 +295,14 @@ impl Terms<'_> {
             RuleSolver::Pddp => found.objective,
             _ => instance.learning_objective(&inner),
         };
-        let gap = if found.lower.is_nan() { f64::NAN } else { relative_gap(objective, found.lower) };
+        let gap =
+            if found.lower.is_nan() { f64::NAN } else { relative_gap(objective, found.lower) };
         let (dual, status, iterations) = (found.lower, found.status, trace.len());
         let certificate = Certificate { primal: objective, dual, gap, status, iterations };
         let fits = self.fits(instance, &inner, theta, certificate, trace);
         let (rules, positive) = facts(instance, &inner, &found.lambda);
-        let warnings = (0..instance.rules()).filter_map(|m| flat_rule(instance, &inner, m)).collect();
+        let warnings =
+            (0..instance.rules()).filter_map(|m| flat_rule(instance, &inner, m)).collect();
         RuleMachine { fits, warnings, rules, positive, qp_calls: found.qp_calls, certificate }
     }
 
@@ -307,7 +350,8 @@ fn cleaned(instance: &Instance<'_>, found: &FoundRules) -> RuleSolution {
 fn flat_rule(instance: &Instance<'_>, inner: &RuleSolution, m: usize) -> Option<String> {
     let k = instance.kernels[m];
     let mean = (0..k.n()).map(|i| k.row(i)[i]).sum::<f64>() / k.n() as f64;
-    let flat = instance.margin != Margin::Fixed && inner.norms[m] < 1e-8 * instance.nu(m).powi(2) * mean;
+    let flat =
+        instance.margin != Margin::Fixed && inner.norms[m] < 1e-8 * instance.nu(m).powi(2) * mean;
     flat.then(|| {
         format!(
             "rule {} has no margin: with ν = {} the classes overlap for it and the rule is a constant; raise nu, or leave it out \
@@ -325,16 +369,27 @@ fn facts(instance: &Instance<'_>, inner: &RuleSolution, lambda: &Matrix) -> (Vec
     // `mass` of each row is its multiplier over its cost.
     let share = |rows: &[usize], all: f64, mass: &dyn Fn(usize) -> f64| {
         let of = |pick: &dyn Fn(f64) -> bool| {
-            rows.iter().filter(|&&i| pick(mass(i))).map(|&i| instance.cost[i]).fold(0.0, |sum, c| sum + c) / all
+            rows.iter()
+                .filter(|&&i| pick(mass(i)))
+                .map(|&i| instance.cost[i])
+                .fold(0.0, |sum, c| sum + c)
+                / all
         };
         let nu = rows.iter().map(|&i| mass(i) * instance.cost[i]).sum::<f64>() / all;
         Share { bounded: of(&|a| a >= FULL), nu, support: of(&|a| a > ZERO) }
     };
     let rule = |m: usize| Rule {
         margin: inner.rho[m],
-        owned: instance.negatives.iter().enumerate().map(|(k, &i)| lambda[(k, m)] * instance.cost[i]).sum::<f64>()
+        owned: instance
+            .negatives
+            .iter()
+            .enumerate()
+            .map(|(k, &i)| lambda[(k, m)] * instance.cost[i])
+            .sum::<f64>()
             / all_negative,
-        negative: share(&instance.negatives, all_negative, &|i| inner.alpha[(i, m)] / instance.cost[i]),
+        negative: share(&instance.negatives, all_negative, &|i| {
+            inner.alpha[(i, m)] / instance.cost[i]
+        }),
     };
     let sum = |i: usize| inner.alpha.row(i).iter().sum::<f64>() / instance.cost[i];
     ((0..instance.rules()).map(rule).collect(), share(&instance.positives, all_positive, &sum))

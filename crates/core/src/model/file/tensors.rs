@@ -24,10 +24,19 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    pub fn put(&mut self, name: String, dtype: &str, shape: Vec<usize>, values: impl Iterator<Item = [u8; 8]>) {
+    pub fn put(
+        &mut self,
+        name: String,
+        dtype: &str,
+        shape: Vec<usize>,
+        values: impl Iterator<Item = [u8; 8]>,
+    ) {
         let from = self.bytes.len();
         values.for_each(|v| self.bytes.extend_from_slice(&v));
-        self.headers.insert(name, TensorHeader { dtype: dtype.into(), shape, data_offsets: (from, self.bytes.len()) });
+        self.headers.insert(
+            name,
+            TensorHeader { dtype: dtype.into(), shape, data_offsets: (from, self.bytes.len()) },
+        );
     }
 
     pub fn put_f64(&mut self, name: String, values: &[f64]) {
@@ -41,15 +50,20 @@ impl Tensors {
     pub fn put_text(&mut self, name: String, text: &str) {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(text.as_bytes());
-        let header =
-            TensorHeader { dtype: "U8".into(), shape: vec![text.len()], data_offsets: (from, self.bytes.len()) };
+        let header = TensorHeader {
+            dtype: "U8".into(),
+            shape: vec![text.len()],
+            data_offsets: (from, self.bytes.len()),
+        };
         self.headers.insert(name, header);
     }
 
     pub fn take_text(&self, name: &str) -> Result<String> {
-        let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
+        let header =
+            self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
         let (from, to) = header.data_offsets;
-        let bytes = self.bytes.get(from..to).filter(|b| header.dtype == "U8" && header.shape == [b.len()]);
+        let bytes =
+            self.bytes.get(from..to).filter(|b| header.dtype == "U8" && header.shape == [b.len()]);
         bytes
             .and_then(|b| String::from_utf8(b.to_vec()).ok())
             .ok_or_else(|| broken(&format!("tensor `{name}` is no text")))
@@ -71,7 +85,13 @@ impl Tensors {
                 TermBasis::Features { coef } => (true, false, coef),
             };
             coef_all.extend_from_slice(coef);
-            headers.push(TermHeader { kernel: *kernel, monomials, len: coef.len(), columns, absent: *absent });
+            headers.push(TermHeader {
+                kernel: *kernel,
+                monomials,
+                len: coef.len(),
+                columns,
+                absent: *absent,
+            });
         }
         self.put_index(rows.into(), &at_all);
         self.put_f64(coefs.into(), &coef_all);
@@ -79,7 +99,8 @@ impl Tensors {
     }
 
     pub fn take(&self, name: &str, dtype: &str) -> Result<impl Iterator<Item = [u8; 8]>> {
-        let header = self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
+        let header =
+            self.headers.get(name).ok_or_else(|| broken(&format!("tensor `{name}` is missing")))?;
         let (from, to) = header.data_offsets;
         let count = header.shape.iter().try_fold(8usize, |n, &s| n.checked_mul(s));
         if header.dtype != dtype || from > to || to > self.bytes.len() || count != Some(to - from) {
@@ -92,12 +113,15 @@ impl Tensors {
         let values: Vec<f64> = self.take(name, "F64")?.map(f64::from_le_bytes).collect();
         match values.iter().position(|v| !v.is_finite()) {
             None => Ok(values),
-            Some(at) => Err(broken(&format!("tensor `{name}` holds {} as number {}", values[at], at + 1))),
+            Some(at) => {
+                Err(broken(&format!("tensor `{name}` holds {} as number {}", values[at], at + 1)))
+            }
         }
     }
 
     pub fn take_index(&self, name: &str, below: usize) -> Result<Vec<usize>> {
-        let values: Vec<usize> = self.take(name, "U64")?.map(|b| u64::from_le_bytes(b) as usize).collect();
+        let values: Vec<usize> =
+            self.take(name, "U64")?.map(|b| u64::from_le_bytes(b) as usize).collect();
         if values.iter().any(|&v| v >= below) {
             return Err(broken(&format!("tensor `{name}` points outside the model")));
         }

@@ -1,4 +1,5 @@
-//! Gradients of nearby points: where a function has kinks, their shortest mean vanishes at a stationary point, and no single one does.
+//! Gradients of nearby points: where a function has kinks, their shortest mean vanishes at a
+//! stationary point, and no single one does.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,8 @@ use super::{
 };
 use crate::linalg::dot;
 
-/// A mean of gradients that could be shortened by less than this share of its square is the shortest: less is rounding.
+/// A mean of gradients that could be shortened by less than this share of its square is the
+/// shortest: less is rounding.
 const ROUNDED_GAIN: f64 = 1e-14;
 /// Gradients of the points visited last.
 #[derive(Default)]
@@ -23,10 +25,11 @@ impl GradientBundle {
         self.0.push_back((at.clone(), point.direction.clone()));
     }
 
-    /// The largest entry of the shortest mean of the gradients within `radius` of a point: where it is nothing, the point is stationary in
-    /// the sense of Goldstein.
+    /// The largest entry of the shortest mean of the gradients within `radius` of a point: where it
+    /// is nothing, the point is stationary in the sense of Goldstein.
     pub fn slope(&self, gate: &dyn Gate, at: &Element, radius: f64) -> f64 {
-        let nearby = self.0.iter().filter(|(point, _)| gate.largest_argument(&point.minus(at)) <= radius);
+        let nearby =
+            self.0.iter().filter(|(point, _)| gate.largest_argument(&point.minus(at)) <= radius);
         let gradients: Vec<&Element> = nearby.map(|(_, gradient)| gradient).collect();
         shortest_mean(&gradients).image.iter().fold(0.0, |m: f64, g| m.max(g.abs()))
     }
@@ -35,7 +38,8 @@ impl GradientBundle {
 /// The shortest vector in the convex hull, by moving weight between the two vectors that gain most.
 fn shortest_mean(vectors: &[&Element]) -> Element {
     let count = vectors.len();
-    let products: Vec<Vec<f64>> = vectors.iter().map(|x| vectors.iter().map(|y| inner(x, y)).collect()).collect();
+    let products: Vec<Vec<f64>> =
+        vectors.iter().map(|x| vectors.iter().map(|y| inner(x, y)).collect()).collect();
     let mut share = vec![0.0; count];
     share[0] = 1.0;
     for _ in 0..TUNING.shortest_mean_moves * count {
@@ -54,5 +58,10 @@ fn shortest_mean(vectors: &[&Element]) -> Element {
     }
     let mut out = vectors[0].clone();
     out.scale(share[0]);
-    vectors.iter().zip(&share).skip(1).filter(|(_, s)| **s > 0.0).fold(out, |out, (v, s)| add(&out, *s, v))
+    vectors
+        .iter()
+        .zip(&share)
+        .skip(1)
+        .filter(|(_, s)| **s > 0.0)
+        .fold(out, |out, (v, s)| add(&out, *s, v))
 }

@@ -29,7 +29,8 @@ pub trait Gate: Sync {
         None
     }
 
-    /// How fast V would fall if a gate that is all but closed were opened: the plain gradient cannot see it.
+    /// How fast V would fall if a gate that is all but closed were opened: the plain gradient
+    /// cannot see it.
     fn pull(&self, _at: &[f64], _gradient: &[f64]) -> f64 {
         0.0
     }
@@ -40,18 +41,21 @@ pub trait Gate: Sync {
     /// The weights of the kernels that a fit reports, group after group.
     fn weights(&self, gates: &Matrix, parameters: &[f64]) -> Vec<f64>;
 
-    /// Parameters that give the same weights, but exactly zero where `shut` says so, in the order of [`Gate::weights`].
+    /// Parameters that give the same weights, but exactly zero where `shut` says so, in the order
+    /// of [`Gate::weights`].
     fn with_shut(&self, parameters: &[f64], shut: &[bool]) -> Vec<f64>;
 }
 
-/// The argument of a gate that is shut: far below those of all others, so that its exponential is exactly zero on new rows as well. Model files
-/// hold it.
+/// The argument of a gate that is shut: far below those of all others, so that its exponential is
+/// exactly zero on new rows as well. Model files hold it.
 const SHUT: f64 = -1e9;
 
-/// η_m(x) from z_m(x) = Σ_i R_im k₀(x_i, x) + v_m. Parameters are R (samples × kernels, row after row), then v.
+/// η_m(x) from z_m(x) = Σ_i R_im k₀(x_i, x) + v_m. Parameters are R (samples × kernels, row after
+/// row), then v.
 ///
-/// The metric is that of the functions, tr RᵀK₀R + ‖v‖²: the gradient of V is then G with the column sums of G, where G_im = ∂V/∂z_m(x_i)
-/// (Lei et al. 2016, supplement D), and the plain one K₀G. With the linear kernel this is the gate that is linear in the features.
+/// The metric is that of the functions, tr RᵀK₀R + ‖v‖²: the gradient of V is then G with the
+/// column sums of G, where G_im = ∂V/∂z_m(x_i) (Lei et al. 2016, supplement D), and the plain one
+/// K₀G. With the linear kernel this is the gate that is linear in the features.
 pub struct KernelGate<'a> {
     /// The gate's own kernel K₀.
     pub kernel: &'a Gram,
@@ -65,7 +69,10 @@ impl KernelGate<'_> {
     /// The arguments z, samples × kernels.
     fn arguments(&self, at: &Element) -> Vec<f64> {
         let (values, offsets) = at.image.split_at(self.kernel.n() * self.kernels);
-        values.chunks(self.kernels).flat_map(|row| row.iter().zip(offsets).map(|(v, o)| v + o)).collect()
+        values
+            .chunks(self.kernels)
+            .flat_map(|row| row.iter().zip(offsets).map(|(v, o)| v + o))
+            .collect()
     }
 }
 
@@ -76,7 +83,8 @@ impl Gate for KernelGate<'_> {
 
     fn element(&self, parameters: Vec<f64>) -> Element {
         let (n, m) = (self.kernel.n(), self.kernels);
-        let columns: Vec<Vec<f64>> = (0..m).map(|m_| (0..n).map(|i| parameters[i * m + m_]).collect()).collect();
+        let columns: Vec<Vec<f64>> =
+            (0..m).map(|m_| (0..n).map(|i| parameters[i * m + m_]).collect()).collect();
         let mut image = vec![0.0; n * m];
         image.par_chunks_mut(m).enumerate().for_each(|(i, out)| {
             out.iter_mut().zip(&columns).for_each(|(o, c)| *o = dot(self.kernel.row(i), c));
@@ -91,7 +99,9 @@ impl Gate for KernelGate<'_> {
         for (i, z) in z.chunks(self.kernels).enumerate() {
             match self.form {
                 GateName::Softmax => softmax(z, out.row_mut(i)),
-                GateName::Sigmoid => out.row_mut(i).iter_mut().zip(z).for_each(|(o, z)| *o = sigmoid(*z)),
+                GateName::Sigmoid => {
+                    out.row_mut(i).iter_mut().zip(z).for_each(|(o, z)| *o = sigmoid(*z))
+                }
             }
         }
         out
@@ -122,7 +132,9 @@ impl Gate for KernelGate<'_> {
 
     /// The means of the gates over the samples.
     fn weights(&self, gates: &Matrix, _: &[f64]) -> Vec<f64> {
-        (0..self.kernels).map(|m| gates.column(m).iter().sum::<f64>() / gates.rows() as f64).collect()
+        (0..self.kernels)
+            .map(|m| gates.column(m).iter().sum::<f64>() / gates.rows() as f64)
+            .collect()
     }
 
     /// The gate of a kernel that is shut no longer depends on where a row lies.
@@ -137,11 +149,14 @@ impl Gate for KernelGate<'_> {
     }
 }
 
-/// η_m(x) = β_m^{g(x)},  β_m^g = exp(z_m^g) / (Σ_l exp(p z_l^g))^{1/p}: rows of unit ℓp norm. Parameters are z, group after group.
+/// η_m(x) = β_m^{g(x)},  β_m^g = exp(z_m^g) / (Σ_l exp(p z_l^g))^{1/p}: rows of unit ℓp norm.
+///   Parameters are z, group after group.
 ///
-/// In Fu et al. 2016 z = a v + b with the alignments v, which do not change: moving a and b moves z 1 + v² times as far, so that kernels aligned with
-/// the targets of the group move faster; v = 0 leaves that out. Steps are also scaled by 1/β^p, which makes them multiplicative steps of the
-/// weights: ∂V/∂z_m is of the size of β_m^p, and without it a weight that became small would stay so.
+/// In Fu et al. 2016 z = a v + b with the alignments v, which do not change: moving a and b moves z
+/// 1 + v² times as far, so that kernels aligned with the targets of the group move faster; v = 0
+/// leaves that out. Steps are also scaled by 1/β^p, which makes them multiplicative steps of the
+/// weights: ∂V/∂z_m is of the size of β_m^p, and without it a weight that became small would stay
+/// so.
 pub struct GroupGate<'a> {
     /// The group of every sample.
     pub labels: &'a [usize],
@@ -169,7 +184,11 @@ impl GroupGate<'_> {
     /// The slopes ∂V/∂z, each divided by its β^p.
     fn relative_slopes(&self, at: &[f64], gradient: &[f64]) -> Vec<f64> {
         let beta = self.betas(at);
-        gradient.iter().zip(beta.data()).map(|(g, b)| g / b.powf(self.p).max(f64::MIN_POSITIVE)).collect()
+        gradient
+            .iter()
+            .zip(beta.data())
+            .map(|(g, b)| g / b.powf(self.p).max(f64::MIN_POSITIVE))
+            .collect()
     }
 }
 
@@ -197,7 +216,9 @@ impl Gate for GroupGate<'_> {
         let mut image = Vec::with_capacity(groups * kernels);
         for g in 0..groups {
             let total = dot(beta.row(g), by_beta.row(g));
-            image.extend(beta.row(g).iter().zip(by_beta.row(g)).map(|(b, t)| b * t - b.powf(self.p) * total));
+            image.extend(
+                beta.row(g).iter().zip(by_beta.row(g)).map(|(b, t)| b * t - b.powf(self.p) * total),
+            );
         }
         Element { coef: image.clone(), image }
     }
@@ -213,8 +234,9 @@ impl Gate for GroupGate<'_> {
         Some(slopes.iter().zip(gradient).zip(self.alignments.data()).map(own).collect())
     }
 
-    /// For one group alone: with p = 2 the problem is then that of L1-MKL, and a closed weight may have to open again. For p > 2 the pull
-    /// grows without bound as a weight closes, so that none stays closed; with several groups every vertex is a valley of its own.
+    /// For one group alone: with p = 2 the problem is then that of L1-MKL, and a closed weight may
+    /// have to open again. For p > 2 the pull grows without bound as a weight closes, so that none
+    /// stays closed; with several groups every vertex is a valley of its own.
     fn pull(&self, at: &[f64], gradient: &[f64]) -> f64 {
         if self.p > 2.0 || self.alignments.rows() > 1 {
             return 0.0;

@@ -6,14 +6,17 @@ use crate::{
 };
 
 tuning! { "quasi_newton"
-    /// Steps that the approximation of the Hessian remembers: each costs two vectors and two inner products a step.
+    /// Steps that the approximation of the Hessian remembers: each costs two vectors and two inner
+    /// products a step.
     steps_remembered: usize = 40;
 }
 
-/// A pair of step and change counts only where the cosine between them exceeds this: below it the curvature is rounding.
+/// A pair of step and change counts only where the cosine between them exceeds this: below it the
+/// curvature is rounding.
 const LEAST_COSINE: f64 = 1e-10;
 
-/// A vector with its image under the metric: ⟨x, y⟩ = x.coef · y.image. For functions of a kernel's space, coefficients and values.
+/// A vector with its image under the metric: ⟨x, y⟩ = x.coef · y.image. For functions of a kernel's
+/// space, coefficients and values.
 #[derive(Debug, Clone)]
 pub struct Element {
     /// The coordinates of the vector.
@@ -71,11 +74,13 @@ impl History {
         }
     }
 
-    /// −H g by the two-loop recursion from the diagonal `scaling` (only where the metric is the plain one); −scaling∘g where nothing is
-    /// remembered.
+    /// −H g by the two-loop recursion from the diagonal `scaling` (only where the metric is the
+    /// plain one); −scaling∘g where nothing is remembered.
     pub fn direction(&self, gradient: &Element, scaling: Option<&[f64]>) -> Element {
         let scaled = |mut x: Element| {
-            for (d, (c, i)) in scaling.unwrap_or_default().iter().zip(x.coef.iter_mut().zip(&mut x.image)) {
+            for (d, (c, i)) in
+                scaling.unwrap_or_default().iter().zip(x.coef.iter_mut().zip(&mut x.image))
+            {
                 *c *= d;
                 *i *= d;
             }

@@ -1,10 +1,12 @@
-//! The point of the joint method: multipliers and weights strictly inside their bounds, and how it moves.
+//! The point of the joint method: multipliers and weights strictly inside their bounds, and how it
+//! moves.
 
 use std::ops::Range;
 
 use super::{
     super::{Point, Problem, Run, active, level::working_set, zeros},
-    InteriorDual, JointSystem, StepKernel, TUNING, TermImages, face, few_factors, first_truncation, mean_diagonal,
+    InteriorDual, JointSystem, StepKernel, TUNING, TermImages, face, few_factors, first_truncation,
+    mean_diagonal,
     reduce_support::reduce_support,
 };
 use crate::{
@@ -29,10 +31,12 @@ struct Truncation {
 }
 
 impl Truncation {
-    /// Leaves less out where that is why the bounds, `open` apart, no longer come closer; false where nothing is left out and several steps in a
-    /// row hardly helped. `pairs` is the sum of the products of all pairs.
+    /// Leaves less out where that is why the bounds, `open` apart, no longer come closer; false
+    /// where nothing is left out and several steps in a row hardly helped. `pairs` is the sum of
+    /// the products of all pairs.
     fn refine(&mut self, open: f64, pairs: f64, as_factors: bool) -> bool {
-        let stalls = !as_factors && open > TUNING.stalled_matrix_gap_share * self.progress.smallest();
+        let stalls =
+            !as_factors && open > TUNING.stalled_matrix_gap_share * self.progress.smallest();
         self.progress.record(open);
         let impatient = self.progress.stalls();
         if impatient || stalls || pairs < TUNING.pairs_behind_gap_share * open {
@@ -96,17 +100,32 @@ impl<'a> JointPoint<'a> {
     pub(super) fn start(problem: &Problem<'a>, set: &dyn Separable, exact: bool) -> Self {
         let task = &problem.parts[0].task;
         let theta = set.start(problem.grams.n_terms());
-        let mut machine =
-            InteriorDual::new(task, problem.machine.kink().unwrap_or(0.0), mean_diagonal(problem, &theta));
+        let mut machine = InteriorDual::new(
+            task,
+            problem.machine.kink().unwrap_or(0.0),
+            mean_diagonal(problem, &theta),
+        );
         machine.close_sum(task);
         let (slack, half, groups) = (theta.clone(), theta.clone(), set.groups(theta.len()));
-        let (multiplier, a, images) = (vec![0.0; groups.len()], Vec::new(), TermImages::Exact(Matrix::default()));
-        let mut point = Self { machine, theta, slack, multiplier, groups, a, images, half, pairs: f64::INFINITY };
+        let (multiplier, a, images) =
+            (vec![0.0; groups.len()], Vec::new(), TermImages::Exact(Matrix::default()));
+        let mut point = Self {
+            machine,
+            theta,
+            slack,
+            multiplier,
+            groups,
+            a,
+            images,
+            half,
+            pairs: f64::INFINITY,
+        };
         point.evaluate(problem.grams, task, exact);
         let product = point.machine.set_even_slacks(task, &point.images.decision(&point.theta));
         for (multiplier, group) in point.multiplier.iter_mut().zip(&point.groups) {
             let steep = |m: usize| set.phi(point.theta[m])[1];
-            let wanted = group.clone().map(|m| (point.half[m] + product / point.theta[m]) / steep(m));
+            let wanted =
+                group.clone().map(|m| (point.half[m] + product / point.theta[m]) / steep(m));
             *multiplier = wanted.fold(0.0, f64::max);
             group.clone().for_each(|m| point.slack[m] = *multiplier * steep(m) - point.half[m]);
         }
@@ -134,7 +153,8 @@ impl<'a> JointPoint<'a> {
     /// Makes steps until the gap is closed or they no longer help.
     pub(super) fn run(&mut self, run: &mut Run<'a>, set: &dyn Separable) -> Result<()> {
         let problem = run.problem;
-        let trace_share = first_truncation(problem.grams.n_samples(), few_factors(problem.grams).is_some());
+        let trace_share =
+            first_truncation(problem.grams.n_samples(), few_factors(problem.grams).is_some());
         let mut truncation = Truncation { trace_share, progress: Progress::new() };
         // On few rows a machine is soon solved.
         let cheap_machine = problem.grams.n_samples() < working_set::TUNING.least_terms;
@@ -155,7 +175,10 @@ impl<'a> JointPoint<'a> {
             }
             let tight = run.gap() <= TUNING.tighter_tolerance_share * problem.tol;
             let open = run.upper() - run.lower;
-            if tight || run.iterations() >= problem.max_iter || !self.advance(problem, set, &mut truncation, open) {
+            if tight
+                || run.iterations() >= problem.max_iter
+                || !self.advance(problem, set, &mut truncation, open)
+            {
                 break;
             }
         }
@@ -166,32 +189,54 @@ impl<'a> JointPoint<'a> {
     }
 
     /// Makes one step where the bounds are `open` apart; false where steps no longer help.
-    fn advance(&mut self, problem: &Problem<'a>, set: &dyn Separable, truncation: &mut Truncation, open: f64) -> bool {
+    fn advance(
+        &mut self,
+        problem: &Problem<'a>,
+        set: &dyn Separable,
+        truncation: &mut Truncation,
+        open: f64,
+    ) -> bool {
         let task = &problem.parts[0].task;
         let as_factors = few_factors(problem.grams).is_some();
         if !truncation.refine(open, self.pairs, as_factors) {
             return false;
         }
         let trace_share = truncation.trace_share;
-        // If the step cannot be made, the next gap is the same, and less is left out of the kernel then, or the other method goes on.
+        // If the step cannot be made, the next gap is the same, and less is left out of the kernel
+        // then, or the other method goes on.
         self.step(task, set, StepKernel::of(problem.grams, &self.theta, trace_share));
-        self.evaluate(problem.grams, task, as_factors || trace_share < TUNING.single_precision_images_trace_share);
+        self.evaluate(
+            problem.grams,
+            task,
+            as_factors || trace_share < TUNING.single_precision_images_trace_share,
+        );
         true
     }
 
     /// The point that the multipliers and these weights, brought to the boundary of Θ, prove.
-    pub(super) fn certify(&self, problem: &Problem<'_>, set: &dyn Separable, mut theta: Vec<f64>) -> Point {
+    pub(super) fn certify(
+        &self,
+        problem: &Problem<'_>,
+        set: &dyn Separable,
+        mut theta: Vec<f64>,
+    ) -> Point {
         set.tighten(&mut theta);
-        let mut solution = Solution::new(&problem.parts[0].task, self.a.clone(), self.images.decision(&theta));
+        let mut solution =
+            Solution::new(&problem.parts[0].task, self.a.clone(), self.images.decision(&theta));
         solution.dual_response = Some(self.machine.dual_response());
         let square = dot(&self.a, &self.a);
-        let slope = self.half.iter().enumerate().map(|(t, h)| h + 0.5 * problem.grams.residual(t) * square).collect();
+        let slope = self
+            .half
+            .iter()
+            .enumerate()
+            .map(|(t, h)| h + 0.5 * problem.grams.residual(t) * square)
+            .collect();
         let (primal, dual_sum) = (solution.primal, solution.dual_sum);
         Point { theta, solutions: vec![solution], primal, dual_sum, slope, images: None }
     }
 
-    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers or, if `solve`, with those of a machine
-    /// solved at these weights.
+    /// Takes weights with zeros as the answer, where they are certified too: with these multipliers
+    /// or, if `solve`, with those of a machine solved at these weights.
     fn accept_zeros(&self, run: &mut Run<'_>, set: &dyn Separable, solve: bool) -> Result<bool> {
         for small in TUNING.zero_weight_shares {
             let point = self.certify(run.problem, set, self.without_small(small));
@@ -211,8 +256,9 @@ impl<'a> JointPoint<'a> {
         Ok(false)
     }
 
-    /// Takes as few kernels as make the same decision values and the same sums as the answer, if they are certified: on the simplex, kernels that
-    /// are alike share a weight that one of them could have.
+    /// Takes as few kernels as make the same decision values and the same sums as the answer, if
+    /// they are certified: on the simplex, kernels that are alike share a weight that one of them
+    /// could have.
     pub(super) fn accept_reduced_support(&self, run: &mut Run<'_>, set: &dyn Separable) {
         let most = self.a.len() + self.groups.len();
         if run.best.as_ref().is_none_or(|best| active(&best.theta) <= most) {
@@ -229,7 +275,9 @@ impl<'a> JointPoint<'a> {
     /// θ without the weights that are small where their slack is not.
     fn without_small(&self, small: f64) -> Vec<f64> {
         let largest = self.theta.iter().copied().fold(0.0, f64::max);
-        let keep = |(t, (half, slack)): (&f64, (&f64, &f64))| t / largest >= small * slack / (half + slack);
+        let keep = |(t, (half, slack)): (&f64, (&f64, &f64))| {
+            t / largest >= small * slack / (half + slack)
+        };
         let pairs = self.theta.iter().zip(self.half.iter().zip(&self.slack));
         pairs.map(|pair| if keep(pair) { *pair.0 } else { 0.0 }).collect()
     }
@@ -249,9 +297,14 @@ impl<'a> JointPoint<'a> {
         let now = self.complementarity(&predictor, 0.0);
         let reached = self.complementarity(&predictor, self.step_to_boundary(&predictor));
         let target = centring(now, reached).clamp(0.0, 1.0) * now / count;
-        let second_order = predictor.theta.iter().zip(&predictor.slack).map(|(t, s)| target - t * s);
+        let second_order =
+            predictor.theta.iter().zip(&predictor.slack).map(|(t, s)| target - t * s);
         let goals = Goals {
-            machine: predictor.machine.iter().map(|c| interior::second_order_goal(target, *c)).collect(),
+            machine: predictor
+                .machine
+                .iter()
+                .map(|c| interior::second_order_goal(target, *c))
+                .collect(),
             weights: second_order.collect(),
         };
         let corrector = goals.solve(system, self, &decision);
@@ -267,8 +320,8 @@ impl<'a> JointPoint<'a> {
         axpy(length, &step.multiplier, &mut self.multiplier);
     }
 
-    /// [Gondzio1996]: a few products far from `target` hold a step up, so the step aims at less for them, as long as it gets longer so. Returns the
-    /// step and its length to the boundary.
+    /// [Gondzio1996]: a few products far from `target` hold a step up, so the step aims at less for
+    /// them, as long as it gets longer so. Returns the step and its length to the boundary.
     fn correct_outliers(
         &self,
         system: &JointSystem,
@@ -287,7 +340,8 @@ impl<'a> JointPoint<'a> {
             if length >= 1.0 {
                 break;
             }
-            let aimed = (TUNING.correction_length_factor * length + TUNING.correction_length_added).min(1.0);
+            let aimed = (TUNING.correction_length_factor * length + TUNING.correction_length_added)
+                .min(1.0);
             self.machine.recentre(&step.machine, aimed, &mut goals.machine, &towards);
             for (m, goal) in goals.weights.iter_mut().enumerate() {
                 *goal += towards(self.weight_product(m, &step, aimed));
@@ -319,7 +373,11 @@ impl<'a> JointPoint<'a> {
 
     /// The longest step up to 1 that keeps everything from going below 0.
     fn step_to_boundary(&self, step: &JointStep) -> f64 {
-        let pairs = [(&self.theta, &step.theta), (&self.slack, &step.slack), (&self.multiplier, &step.multiplier)];
+        let pairs = [
+            (&self.theta, &step.theta),
+            (&self.slack, &step.slack),
+            (&self.multiplier, &step.multiplier),
+        ];
         let pairs = pairs.into_iter().flat_map(|(x, d)| x.iter().zip(d));
         mehrotra::step_to_boundary(self.machine.step_to_boundary(&step.machine), pairs)
     }

@@ -1,13 +1,16 @@
 //! Reduces weights to as few kernels as make the same decision values.
 //!
-//! In: θ ≥ 0 and a column of values for every term.   Out: θ' ≥ 0 with Σ θ'_m v_m = Σ θ_m v_m, and no more of its entries positive than a
-//! column has values (Carathéodory). Terms come one by one, the strongest first, into a basis of columns; the weight of one that
-//! depends on those there goes over to them, until it has none or one of them has none and gives it its place.
+//! In: θ ≥ 0 and a column of values for every term.
+//!   Out: θ' ≥ 0 with Σ θ'_m v_m = Σ θ_m v_m, and no more of its entries positive than a
+//! column has values (Carathéodory). Terms come one by one, the strongest first, into a basis of
+//! columns; the weight of one that depends on those there goes over to them, until it has none or
+//! one of them has none and gives it its place.
 
 use crate::linalg::{Matrix, axpy, dot};
 
-/// A column that differs by less than this from what the others span, in units of its largest value, depends on them. It guards a division, and
-/// decides nothing else: dependent columns differ by rounding alone, some 10⁻¹³.
+/// A column that differs by less than this from what the others span, in units of its largest
+/// value, depends on them. It guards a division, and decides nothing else: dependent columns differ
+/// by rounding alone, some 10⁻¹³.
 const DEPENDENT: f64 = 1e-6;
 
 /// Moves weight between terms until those that have some have independent columns.
@@ -36,10 +39,11 @@ pub(super) fn reduce_support(theta: &mut [f64], column: &dyn Fn(usize) -> Vec<f6
     }
 }
 
-/// Moves weight from term j to those whose columns, times `shares`, add up to its own; returns the place of the one whose weight is used up
-/// first, if that is not j.
+/// Moves weight from term j to those whose columns, times `shares`, add up to its own; returns the
+/// place of the one whose weight is used up first, if that is not j.
 fn hand_over(theta: &mut [f64], j: usize, held: &[Option<usize>], shares: &[f64]) -> Option<usize> {
-    let others = || held.iter().zip(shares).enumerate().filter_map(|(i, (m, s))| m.map(|m| (i, m, *s)));
+    let others =
+        || held.iter().zip(shares).enumerate().filter_map(|(i, (m, s))| m.map(|m| (i, m, *s)));
     let (mut moved, mut place) = (theta[j], None);
     for (i, m, share) in others().filter(|(.., share)| *share < -DEPENDENT) {
         if theta[m] < -share * moved {
@@ -74,12 +78,14 @@ mod tests {
                 };
                 columns.row_mut(m).copy_from_slice(&own);
             }
-            let before: Vec<f64> =
-                (0..terms).map(|m| if m % 7 == 3 { 0.0 } else { rng.uniform() / terms as f64 }).collect();
+            let before: Vec<f64> = (0..terms)
+                .map(|m| if m % 7 == 3 { 0.0 } else { rng.uniform() / terms as f64 })
+                .collect();
             let mut theta = before.clone();
             reduce_support(&mut theta, &|m| columns.row(m).to_vec());
             let told = format!("{rows} rows, {terms} terms, {copies} copies");
-            let (ours, theirs) = (columns.transposed_times(&theta), columns.transposed_times(&before));
+            let (ours, theirs) =
+                (columns.transposed_times(&theta), columns.transposed_times(&before));
             assert!(ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-9), "{told}");
             assert!(theta.iter().all(|&t| t >= 0.0), "{told}");
             let count = |theta: &[f64]| theta.iter().filter(|t| **t > 0.0).count();

@@ -16,8 +16,8 @@ use crate::{
     weights::Separable,
 };
 
-/// Diagonals are raised by this share of themselves, so that rounding does not leave the matrix indefinite where weights or the bias are almost
-/// undetermined.
+/// Diagonals are raised by this share of themselves, so that rounding does not leave the matrix
+/// indefinite where weights or the bias are almost undetermined.
 const DIAGONAL_GUARD: f64 = 1e-12;
 /// What errors call the system.
 const WHAT: &str = "the system of a joint step";
@@ -89,7 +89,9 @@ impl JointSystem {
         let phi: Vec<[f64; 3]> = point.theta.iter().map(|&t| set.phi(t)).collect();
         let mut stiff = vec![0.0; phi.len()];
         for (multiplier, group) in point.multiplier.iter().zip(&point.groups) {
-            group.clone().for_each(|m| stiff[m] = multiplier * phi[m][2] + point.slack[m] / point.theta[m]);
+            group
+                .clone()
+                .for_each(|m| stiff[m] = multiplier * phi[m][2] + point.slack[m] / point.theta[m]);
         }
         let (images, groups) = (&point.images, &point.groups);
         let form = match (kernel, images) {
@@ -97,12 +99,27 @@ impl JointSystem {
                 if factor.rank() + stiff.len() < factor.n() =>
             {
                 let intercept = task.intercept;
-                let columns = ColumnForm::new((factor, single), v, groups, &dual_response, intercept, &stiff, &phi)?;
+                let columns = ColumnForm::new(
+                    (factor, single),
+                    v,
+                    groups,
+                    &dual_response,
+                    intercept,
+                    &stiff,
+                    &phi,
+                )?;
                 SystemForm::Columns(columns)
             }
             (StepKernel::Factor { factor, .. }, _) => {
                 let matrix = Gram::from_matrix(factor.root().outer());
-                SystemForm::Rows(RowForm::new(images, groups, matrix, &dual_response, &stiff, &phi)?)
+                SystemForm::Rows(RowForm::new(
+                    images,
+                    groups,
+                    matrix,
+                    &dual_response,
+                    &stiff,
+                    &phi,
+                )?)
             }
             (StepKernel::Matrix(k), _) => {
                 SystemForm::Rows(RowForm::new(images, groups, k, &dual_response, &stiff, &phi)?)
@@ -129,7 +146,8 @@ impl JointSystem {
     ) -> JointStep {
         let terms = point.theta.len();
         let target = point.machine.newton_target(decision, &self.dual_response, goal);
-        let miss: Vec<f64> = (0..terms).map(|m| weight_goal(m) - point.theta[m] * point.slack[m]).collect();
+        let miss: Vec<f64> =
+            (0..terms).map(|m| weight_goal(m) - point.theta[m] * point.slack[m]).collect();
         let (mut weights, mut open) = (vec![0.0; terms], Vec::new());
         for (multiplier, group) in point.multiplier.iter().zip(&point.groups) {
             for m in group.clone() {
@@ -142,7 +160,8 @@ impl JointSystem {
         let right = Right { machine: &target.right, weights, sum, open };
         let (df, bias, theta, multiplier) = self.answer(point, &right);
         let machine = point.machine.changes(&target, &df);
-        let slack = (0..terms).map(|m| (miss[m] - point.slack[m] * theta[m]) / point.theta[m]).collect();
+        let slack =
+            (0..terms).map(|m| (miss[m] - point.slack[m] * theta[m]) / point.theta[m]).collect();
         JointStep { machine, bias, theta, slack, multiplier }
     }
 
@@ -153,9 +172,15 @@ impl JointSystem {
         }
     }
 
-    fn answer_by_columns(&self, form: &ColumnForm, point: &JointPoint<'_>, right: &Right<'_>) -> Answer {
+    fn answer_by_columns(
+        &self,
+        form: &ColumnForm,
+        point: &JointPoint<'_>,
+        right: &Right<'_>,
+    ) -> Answer {
         let ColumnForm { kernel, rounded, first, factored, borders, corner } = form;
-        let scaled: Vec<f64> = right.machine.iter().zip(&self.dual_response).map(|(r, e)| r * e).collect();
+        let scaled: Vec<f64> =
+            right.machine.iter().zip(&self.dual_response).map(|(r, e)| r * e).collect();
         let exact = || {
             let mut x = kernel.root_transposed_times(&scaled);
             x.extend(self.intercept.then(|| scaled.iter().sum::<f64>()));
@@ -168,7 +193,8 @@ impl JointSystem {
         }
         x[*first..].iter_mut().zip(&right.weights).for_each(|(x, t)| *x += t);
         factored.solve_lower(&mut x);
-        let mut multiplier: Vec<f64> = borders.iter().zip(&right.open).map(|(b, open)| dot(b, &x) - open).collect();
+        let mut multiplier: Vec<f64> =
+            borders.iter().zip(&right.open).map(|(b, open)| dot(b, &x) - open).collect();
         corner.solve(&mut multiplier);
         borders.iter().zip(&multiplier).for_each(|(b, p)| axpy(-p, b, &mut x));
         factored.solve_upper(&mut x);
@@ -191,9 +217,11 @@ impl JointSystem {
         change.iter_mut().zip(right.machine).for_each(|(c, r)| *c = r - *c);
         factored.solve(&mut change);
         // Uᵀδa − ΦᵀΛ⁻¹Φ δλ = open − ΦᵀΛ⁻¹t, and 1ᵀδa = sum.
-        let answer = |group: &Range<usize>| group.clone().map(|m| self.phi[m][1] * soft[m]).sum::<f64>();
+        let answer =
+            |group: &Range<usize>| group.clone().map(|m| self.phi[m][1] * soft[m]).sum::<f64>();
         let missing = point.groups.iter().zip(borders).zip(&right.open);
-        let mut multiplier: Vec<f64> = missing.map(|((g, u), open)| dot(u, &change) + answer(g) - open).collect();
+        let mut multiplier: Vec<f64> =
+            missing.map(|((g, u), open)| dot(u, &change) + answer(g) - open).collect();
         corner.solve(&mut multiplier);
         let mut bias = 0.0;
         if self.intercept {
@@ -212,7 +240,13 @@ impl JointSystem {
                 theta[m] = (theta[m] + right.weights[m] - p * self.phi[m][1]) / self.stiff[m];
             });
         }
-        let df = right.machine.iter().zip(&change).zip(&self.dual_response).map(|((r, a), e)| r - a / e).collect();
+        let df = right
+            .machine
+            .iter()
+            .zip(&change)
+            .zip(&self.dual_response)
+            .map(|((r, a), e)| r - a / e)
+            .collect();
         (df, bias, theta, multiplier)
     }
 }
@@ -228,7 +262,10 @@ impl ColumnForm {
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
-        let (rank, ones) = (kernel.rank(), Matrix::from_parts(dual_response.len(), 1, vec![1.0; dual_response.len()]));
+        let (rank, ones) = (
+            kernel.rank(),
+            Matrix::from_parts(dual_response.len(), 1, vec![1.0; dual_response.len()]),
+        );
         let first = rank + usize::from(intercept);
         let more: &[&Matrix] = if intercept { &[&ones, values] } else { &[values] };
         let (mut inner, rounded) = kernel.weighted_gram(more, dual_response, round);
@@ -259,7 +296,8 @@ impl RowForm {
         stiff: &[f64],
         phi: &[[f64; 3]],
     ) -> Result<Self> {
-        let (n, soft): (usize, Vec<f64>) = (dual_response.len(), stiff.iter().map(|s| 1.0 / s.sqrt()).collect());
+        let (n, soft): (usize, Vec<f64>) =
+            (dual_response.len(), stiff.iter().map(|s| 1.0 / s.sqrt()).collect());
         match values {
             TermImages::Exact(v) => {
                 let mut scaled = v.clone();
@@ -275,7 +313,9 @@ impl RowForm {
             }
         }
         let mut inner = kernel.into_matrix();
-        (0..n).for_each(|i| inner[(i, i)] = inner[(i, i)] * (1.0 + DIAGONAL_GUARD) + 1.0 / dual_response[i]);
+        (0..n).for_each(|i| {
+            inner[(i, i)] = inner[(i, i)] * (1.0 + DIAGONAL_GUARD) + 1.0 / dual_response[i]
+        });
         let factored = Cholesky::new(inner, WHAT)?;
         let behind = |v: &[f64]| {
             let mut v = v.to_vec();

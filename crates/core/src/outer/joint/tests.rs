@@ -32,14 +32,18 @@ fn terms(n: usize, kernels: &str, storage: Storage) -> (GramSet, Vec<f64>) {
 fn meets_the_level_method_on_every_set() {
     // More columns than rows, fewer, and no factors at all.
     let wide = "rbf(0.5|2), poly(1..2) on each";
-    compare(terms(90, wide, Storage::LowRank), &[(0.02, true), (3.0, true), (3.0, false), (100.0, true)]);
+    compare(
+        terms(90, wide, Storage::LowRank),
+        &[(0.02, true), (3.0, true), (3.0, false), (100.0, true)],
+    );
     compare(terms(200, "poly(1..2) on each", Storage::LowRank), &[(1.0, true), (1.0, false)]);
     compare(terms(60, wide, Storage::Dense), &[(3.0, true)]);
 }
 
 fn compare((grams, signs): (GramSet, Vec<f64>), prices: &[(f64, bool)]) {
     let n = signs.len();
-    let values: Vec<f64> = signs.iter().enumerate().map(|(i, s)| s + (0.7 * i as f64).sin()).collect();
+    let values: Vec<f64> =
+        signs.iter().enumerate().map(|(i, s)| s + (0.7 * i as f64).sin()).collect();
     let sets: [(&str, Box<dyn Separable>); 6] = [
         ("elastic net 0", Box::new(ElasticNet::new(0.0, 2.0).unwrap())),
         ("elastic net 0.5", Box::new(ElasticNet::new(0.5, 2.0).unwrap())),
@@ -51,7 +55,8 @@ fn compare((grams, signs): (GramSet, Vec<f64>), prices: &[(f64, bool)]) {
     let tube = Fitting::EpsilonInsensitive(EpsilonInsensitive::new(0.3).unwrap());
     for (fitting, y) in [(Fitting::Hinge(Hinge), &signs), (tube, &values)] {
         for &(price, intercept) in prices {
-            let cost: Vec<f64> = (0..n).map(|i| if i % 5 == 0 { 2.0 * price } else { price }).collect();
+            let cost: Vec<f64> =
+                (0..n).map(|i| if i % 5 == 0 { 2.0 * price } else { price }).collect();
             let task = Task { y, cost: &cost, loss: fitting.loss(), intercept };
             let (machine, budget) = (fitting.machine(), Budget { bytes: 1 << 30 });
             let parts = vec![Part { task, rows: None }];
@@ -76,10 +81,17 @@ fn compare((grams, signs): (GramSet, Vec<f64>), prices: &[(f64, bool)]) {
                 assert_eq!(a.status, Status::Optimal, "{told}: {a:?}");
                 assert!(a.gap <= 1e-5 && a.iterations < 40, "{told}: {a:?}");
                 let slip = 1e-9 * b.primal;
-                assert!(a.dual <= b.primal + slip && b.dual <= a.primal + slip, "{told}: {a:?} {b:?}");
+                assert!(
+                    a.dual <= b.primal + slip && b.dual <= a.primal + slip,
+                    "{told}: {a:?} {b:?}"
+                );
                 assert!(set.load(&ours.weights) <= 1.0 + 1e-12, "{told}");
                 if *name == "simplex" && price == 3.0 {
-                    assert!(active(&ours.weights) < grams.n_terms() / 2, "{told}: {}", active(&ours.weights));
+                    assert!(
+                        active(&ours.weights) < grams.n_terms() / 2,
+                        "{told}: {}",
+                        active(&ours.weights)
+                    );
                 }
             }
         }

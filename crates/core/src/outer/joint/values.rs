@@ -1,4 +1,5 @@
-//! The kernels as the steps of the joint method see them: the combined one, and what each makes of the multipliers.
+//! The kernels as the steps of the joint method see them: the combined one, and what each makes of
+//! the multipliers.
 
 use rayon::prelude::*;
 

@@ -1,10 +1,12 @@
 //! The two sub-problems of the level method, by one structured interior-point method.
 //!
-//! Cuts value_i − ⟨slope_i, θ⟩ (i ≤ t) bound the objective from below over Θ = { θ ≥ 0 : Σ_group φ(θ_m) ≤ 1 }. Solved are
+//! Cuts value_i − ⟨slope_i, θ⟩ (i ≤ t) bound the objective from below over Θ = { θ ≥ 0 : Σ_group
+//! φ(θ_m) ≤ 1 }. Solved are
 //!   bound     min over θ in Θ, τ :  τ               subject to  value_i − ⟨slope_i, θ⟩ ≤ τ
 //!   nearest   min over θ in Θ    :  ½ ‖θ − centre‖²  subject to  value_i − ⟨slope_i, θ⟩ ≤ level.
 //!   least     the same with −⟨g, d⟩ + ½ dᵀHd, d = θ − centre, instead of the distance.
-//! No answer is trusted: every multiplier vector gives a valid lower bound, and every θ is scaled into Θ.
+//! No answer is trusted: every multiplier vector gives a valid lower bound, and every θ is scaled
+//! into Θ.
 
 mod interior;
 
@@ -28,7 +30,13 @@ pub struct Cuts {
 
 impl Cuts {
     /// Adds value − ⟨slope, θ⟩, which `duals` prove, with their images where those may be of use.
-    pub fn push(&mut self, value: f64, slope: Vec<f64>, duals: Vec<Vec<f64>>, images: Option<Matrix>) {
+    pub fn push(
+        &mut self,
+        value: f64,
+        slope: Vec<f64>,
+        duals: Vec<Vec<f64>>,
+        images: Option<Matrix>,
+    ) {
         self.values.push(value);
         self.slopes.push(slope);
         self.duals.push(duals);
@@ -48,8 +56,8 @@ impl Cuts {
         Self { values, slopes, duals: self.duals.clone(), images: vec![None; self.images.len()] }
     }
 
-    /// Σ μ_i a_i: feasible, because the constraints are convex, and at least as good a bound as the combination of cuts, because A is
-    /// concave and every s_m convex in a.
+    /// Σ μ_i a_i: feasible, because the constraints are convex, and at least as good a bound as the
+    /// combination of cuts, because A is concave and every s_m convex in a.
     pub fn average(&self, mu: &[f64]) -> Vec<Vec<f64>> {
         let mut out: Vec<Vec<f64>> = self.duals[0].iter().map(|a| vec![0.0; a.len()]).collect();
         for (m, duals) in mu.iter().zip(&self.duals).filter(|(m, _)| **m > 0.0) {
@@ -69,15 +77,20 @@ impl Cuts {
         out
     }
 
-    /// Rescales the bounds after all costs were multiplied by `factor`: values scale with it, slopes with its square.
+    /// Rescales the bounds after all costs were multiplied by `factor`: values scale with it,
+    /// slopes with its square.
     pub fn rescale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|v| *v *= factor);
         self.slopes.iter_mut().flatten().for_each(|s| *s *= factor * factor);
         self.duals.iter_mut().flatten().flatten().for_each(|a| *a *= factor);
-        self.images.iter_mut().flatten().for_each(|v| v.data_mut().iter_mut().for_each(|v| *v *= factor));
+        self.images
+            .iter_mut()
+            .flatten()
+            .for_each(|v| v.data_mut().iter_mut().for_each(|v| *v *= factor));
     }
 
-    /// The lower bound that the convex combination `mu` of cuts gives: Σ μ_i value_i − support(Σ μ_i slope_i), and that slope.
+    /// The lower bound that the convex combination `mu` of cuts gives: Σ μ_i value_i − support(Σ
+    /// μ_i slope_i), and that slope.
     pub fn aggregate(&self, set: &dyn Separable, mu: &[f64]) -> (f64, f64, Vec<f64>) {
         let mut slope = vec![0.0; self.slopes[0].len()];
         for (m, s) in mu.iter().zip(&self.slopes) {
@@ -87,7 +100,8 @@ impl Cuts {
         (value - set.support(&slope), value, slope)
     }
 
-    /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it, and the θ where the highest cut is lowest.
+    /// Multipliers (on the simplex) of the best lower bound, to within `accuracy` of it, and the θ
+    /// where the highest cut is lowest.
     pub fn bound(&self, set: &dyn Separable, start: &[f64], accuracy: f64) -> (Vec<f64>, Vec<f64>) {
         let (mut mu, theta) = InteriorPoint::new(self, set, start, None, None, accuracy).run();
         let total: f64 = mu.iter().sum();
@@ -99,11 +113,18 @@ impl Cuts {
     }
 
     /// The point of the level set nearest to `centre`; cuts hold to within `accuracy`.
-    pub fn nearest(&self, set: &dyn Separable, centre: &[f64], level: f64, accuracy: f64) -> Vec<f64> {
+    pub fn nearest(
+        &self,
+        set: &dyn Separable,
+        centre: &[f64],
+        level: f64,
+        accuracy: f64,
+    ) -> Vec<f64> {
         InteriorPoint::new(self, set, centre, Some(level), None, accuracy).run().1
     }
 
-    /// The point of the level set where −⟨gradient, d⟩ + ½ dᵀ hessian d, d = θ − centre, is least, to within `accuracy`.
+    /// The point of the level set where −⟨gradient, d⟩ + ½ dᵀ hessian d, d = θ − centre, is least,
+    /// to within `accuracy`.
     pub fn least(
         &self,
         set: &dyn Separable,
@@ -115,7 +136,8 @@ impl Cuts {
         InteriorPoint::new(self, set, centre, Some(level), Some(model), accuracy).run().1
     }
 
-    /// Keeps at most `limit` cuts: those with the largest multipliers, the newest, and the aggregate of all, which carries the bound.
+    /// Keeps at most `limit` cuts: those with the largest multipliers, the newest, and the
+    /// aggregate of all, which carries the bound.
     pub fn trim(&mut self, set: &dyn Separable, mu: &[f64], limit: usize) {
         if self.values.len() <= limit {
             return;

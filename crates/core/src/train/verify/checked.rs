@@ -1,7 +1,8 @@
 //! A stored solution put back on its training rows: both bounds, and what does not hold.
 
 use super::{
-    FEASIBLE, SAME_DECISION, SAME_OBJECTIVE, Verification, multipliers, other_rows, places::Places, wrong_words,
+    FEASIBLE, SAME_DECISION, SAME_OBJECTIVE, Verification, multipliers, other_rows, places::Places,
+    wrong_words,
 };
 use crate::{
     Error, Model, Result,
@@ -20,7 +21,8 @@ use crate::{
 
 /// A machine at fixed gates whose gap is below this, relative to its objective, was solved.
 const SAME_MACHINE: f64 = 1e-5;
-/// Weights that would move by less than this are at rest whatever the tolerance: the accuracy of a machine moves them as much.
+/// Weights that would move by less than this are at rest whatever the tolerance: the accuracy of a
+/// machine moves them as much.
 const AT_REST: f64 = 2e-6;
 
 /// The stored solution on these rows.
@@ -37,7 +39,8 @@ pub(super) struct Checked<'a> {
     shifted: bool,
     /// Number of regions, 1 for global weights.
     regions: usize,
-    /// What targets were divided by before they were fitted: the numbers below are those of that problem.
+    /// What targets were divided by before they were fitted: the numbers below are those of that
+    /// problem.
     unit: f64,
     /// Where gates are learned: max |∂V/∂z| over V.
     slope: Option<f64>,
@@ -67,53 +70,82 @@ struct CheckedPart {
 }
 
 impl<'a> Checked<'a> {
-    pub fn new(prepared: &Prepared, spec: &'a TrainSpec, model: &Model, data: &Dataset) -> Result<Self> {
+    pub fn new(
+        prepared: &Prepared,
+        spec: &'a TrainSpec,
+        model: &Model,
+        data: &Dataset,
+    ) -> Result<Self> {
         let fitting = prepared.samples.fitting(spec)?;
         let tasks = prepared.samples.machines(spec)?;
         if tasks.len() != model.machines.len() {
-            return Err(other_rows(format!("{} machines, and the fit had {}", tasks.len(), model.machines.len())));
+            return Err(other_rows(format!(
+                "{} machines, and the fit had {}",
+                tasks.len(),
+                model.machines.len()
+            )));
         }
         let grouped = prepared.groups(spec)?;
         let grams: &dyn GramSource = grouped.as_ref().map_or(&prepared.grams, |g| g);
         let (parts, shared) = (Vec::new(), model.shared.is_some());
         let shifted = spec.indefinite == Indefinite::Shift && prepared.grams.was_repaired();
         let regions = regions(model);
-        let (unit, expected) = (prepared.samples.unit(spec), prepared.samples.prediction(spec.multi_class));
+        let (unit, expected) =
+            (prepared.samples.unit(spec), prepared.samples.prediction(spec.multi_class));
         let (scale, slope, findings) = (0.0, None, Vec::new());
-        let mut checked = Self { spec, parts, shared, scale, findings, shifted, regions, unit, slope, expected };
+        let mut checked =
+            Self { spec, parts, shared, scale, findings, shifted, regions, unit, slope, expected };
         let places = Places::of(spec, model, data)?;
         let mut gradients: Vec<Matrix> = Vec::new();
-        for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names()) {
+        for ((task, machine), name) in tasks.iter().zip(&model.machines).zip(model.machine_names())
+        {
             let mut a = multipliers(machine, &prepared.samples.kept)?;
             a.iter_mut().for_each(|a| *a /= unit);
             let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
-            let fitted = Task { y: &task.y, cost: &task.cost, loss: fitting.loss(), intercept: spec.fit_intercept };
+            let fitted = Task {
+                y: &task.y,
+                cost: &task.cost,
+                loss: fitting.loss(),
+                intercept: spec.fit_intercept,
+            };
             checked.scale += fitted.constant_objective();
             let k = checked.parts.len();
-            let local = places.as_ref().map(|p| p.grams(grams, &prepared.grams, k, prepared.budget_left()));
+            let local =
+                places.as_ref().map(|p| p.grams(grams, &prepared.grams, k, prepared.budget_left()));
             let grams: &dyn GramSource = local.as_ref().map_or(grams, |l| l);
             let theta = match (&grouped, &places) {
                 (_, Some(places)) if places.paired => Some(vec![1.0; grams.n_terms()]),
                 (None, _) => Some(machine.weights.clone()),
                 (Some(groups), _) => {
                     let chunks = machine.weights.chunks(prepared.grams.n_terms());
-                    chunks.map(|w| groups.contract(w)).collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+                    chunks
+                        .map(|w| groups.contract(w))
+                        .collect::<Option<Vec<_>>>()
+                        .map(|parts| parts.concat())
                 }
             };
             let Some(theta) = theta else {
-                return Err(Error::data("model", "kernels that share a weight have different ones", "fit it again"));
+                return Err(Error::data(
+                    "model",
+                    "kernels that share a weight have different ones",
+                    "fit it again",
+                ));
             };
             let weighed = match &places {
                 Some(places) if places.paired => places.wrong_weights(spec, machine, k),
                 _ => infeasible_weights(&spec.method, regions, &theta)?,
             };
             checked.findings.extend(weighed.map(|f| format!("{name}: {f}")));
-            checked.findings.extend(infeasible_multipliers(&fitted, &a, &rows).map(|f| format!("{name}: {f}")));
+            checked
+                .findings
+                .extend(infeasible_multipliers(&fitted, &a, &rows).map(|f| format!("{name}: {f}")));
             let part = CheckedPart::new(grams, theta, machine.intercept / unit, &fitted, &a, &rows);
             if let Some(places) = places.as_ref().filter(|p| p.paired) {
                 let own = places.gate_gradient(&prepared.grams, k, &a);
                 match gradients.first_mut().filter(|_| shared) {
-                    Some(sum) => sum.data_mut().iter_mut().zip(own.data()).for_each(|(s, o)| *s += o),
+                    Some(sum) => {
+                        sum.data_mut().iter_mut().zip(own.data()).for_each(|(s, o)| *s += o)
+                    }
                     None => gradients.push(own),
                 }
                 checked.check_gate(&part, &name);
@@ -136,7 +168,9 @@ impl<'a> Checked<'a> {
         let size = (part.loss + part.half_norm).abs().max(1e-12 * self.scale);
         if open.is_nan() || open > SAME_MACHINE * size {
             let gap = open / size;
-            self.findings.push(format!("{name}: at its gates the multipliers prove no more than a gap of {gap:.1e}"));
+            self.findings.push(format!(
+                "{name}: at its gates the multipliers prove no more than a gap of {gap:.1e}"
+            ));
         }
     }
 
@@ -156,25 +190,38 @@ impl<'a> Checked<'a> {
         let size = stated.primal.abs().max(primal.abs()).max(1e-12 * self.scale);
         let differs = (stated.primal - primal).abs();
         if differs.is_nan() || differs > SAME_OBJECTIVE * size + 2.0 * rounding {
-            self.findings
-                .push(format!("the objective is {primal:.9e} on these rows, and {:.9e} is stated", stated.primal));
+            self.findings.push(format!(
+                "the objective is {primal:.9e} on these rows, and {:.9e} is stated",
+                stated.primal
+            ));
         }
         for (name, bound) in [("recomputed", dual), ("stated", stated.dual)] {
             if bound > primal + SAME_OBJECTIVE * size + rounding {
-                self.findings.push(format!("the {name} lower bound {bound:.9e} lies above the objective {primal:.9e}"));
+                self.findings.push(format!(
+                    "the {name} lower bound {bound:.9e} lies above the objective {primal:.9e}"
+                ));
             }
         }
-        // A shift of the diagonal knows training rows alone: their stored decision values leave it out.
+        // A shift of the diagonal knows training rows alone: their stored decision values leave it
+        // out.
         if !self.shifted && (drift.is_nan() || drift > SAME_DECISION) {
-            self.findings.push(format!("the stored decision functions differ from the certified ones by {drift:.1e}"));
+            self.findings.push(format!(
+                "the stored decision functions differ from the certified ones by {drift:.1e}"
+            ));
         }
         let change = self.slope.map_or_else(|| self.change(), |slope| Ok(Some(slope)))?;
         let at_rest = self.spec.tol.max(AT_REST);
-        // Where V has a kink one gradient does not vanish: it is reported, and proves nothing against the fit.
-        let moves =
-            |c: &f64| stated.status == Status::Stationary && self.slope.is_none() && *c > at_rest * (1.0 + 1e-6);
+        // Where V has a kink one gradient does not vanish: it is reported, and proves nothing
+        // against the fit.
+        let moves = |c: &f64| {
+            stated.status == Status::Stationary
+                && self.slope.is_none()
+                && *c > at_rest * (1.0 + 1e-6)
+        };
         if let Some(change) = change.filter(moves) {
-            self.findings.push(format!("the weights are not at rest: a step would change them by {change:.1e}"));
+            self.findings.push(format!(
+                "the weights are not at rest: a step would change them by {change:.1e}"
+            ));
         }
         let (agrees, findings) = (self.findings.is_empty(), self.findings);
         Ok(Verification { stated, recomputed, proven: None, drift, change, findings, agrees })
@@ -222,7 +269,8 @@ impl<'a> Checked<'a> {
     /// A(a) − ½·support(s).
     fn lower_bound(&self, parts: &[CheckedPart]) -> Result<f64> {
         let theta = &parts[0].theta;
-        let slope: Vec<f64> = (0..theta.len()).map(|t| parts.iter().map(|p| p.slope[t]).sum()).collect();
+        let slope: Vec<f64> =
+            (0..theta.len()).map(|t| parts.iter().map(|p| p.slope[t]).sum()).collect();
         let dual_sum: f64 = parts.iter().map(|p| p.dual_sum).sum();
         if self.slope.is_some() || self.spec.method.penalty()?.is_some() {
             return Ok(f64::NAN);
@@ -234,16 +282,27 @@ impl<'a> Checked<'a> {
     }
 
     fn drift(&self, stored: &Matrix) -> f64 {
-        let largest = self.parts.iter().flat_map(|p| &p.decision).fold(1.0, |m: f64, d| larger(m, d.abs()));
+        let largest =
+            self.parts.iter().flat_map(|p| &p.decision).fold(1.0, |m: f64, d| larger(m, d.abs()));
         let differences = self.parts.iter().enumerate().flat_map(|(k, part)| {
-            part.decision.iter().enumerate().map(move |(i, d)| (d - stored[(i, k)] / self.unit).abs())
+            part.decision
+                .iter()
+                .enumerate()
+                .map(move |(i, d)| (d - stored[(i, k)] / self.unit).abs())
         });
         differences.fold(0.0, larger) / largest
     }
 }
 
 impl CheckedPart {
-    fn new(grams: &dyn GramSource, theta: Vec<f64>, bias: f64, task: &Task<'_>, a: &[f64], rows: &[usize]) -> Self {
+    fn new(
+        grams: &dyn GramSource,
+        theta: Vec<f64>,
+        bias: f64,
+        task: &Task<'_>,
+        a: &[f64],
+        rows: &[usize],
+    ) -> Self {
         let f = times(grams, &theta, a);
         let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
         let (own_f, own_a) = (pick(&f), pick(a));
@@ -253,8 +312,16 @@ impl CheckedPart {
         Self {
             loss: task.loss.total(task.y, &own_f, bias, task.cost),
             half_norm: 0.5 * dot(&own_a, &own_f),
-            dual_sum: if feasible { task.loss.dual_sum(task.y, &own_a, task.cost) } else { f64::NEG_INFINITY },
-            slope: quad_forms.iter().enumerate().map(|(t, s)| 0.5 * (s + grams.residual(t) * square)).collect(),
+            dual_sum: if feasible {
+                task.loss.dual_sum(task.y, &own_a, task.cost)
+            } else {
+                f64::NEG_INFINITY
+            },
+            slope: quad_forms
+                .iter()
+                .enumerate()
+                .map(|(t, s)| 0.5 * (s + grams.residual(t) * square))
+                .collect(),
             quad_forms,
             slack: Slack::of_sums(task, (&own_a, &own_f, bias), &pick(&again(grams, &theta, a))),
             decision: f.iter().map(|f| f + bias).collect(),
@@ -267,7 +334,9 @@ impl CheckedPart {
 /// r = θ² s.
 fn sq_norms(parts: &[CheckedPart]) -> Vec<f64> {
     let theta = &parts[0].theta;
-    (0..theta.len()).map(|t| theta[t] * theta[t] * parts.iter().map(|p| p.quad_forms[t]).sum::<f64>()).collect()
+    (0..theta.len())
+        .map(|t| theta[t] * theta[t] * parts.iter().map(|p| p.quad_forms[t]).sum::<f64>())
+        .collect()
 }
 
 /// Regions with weights of their own; 1 where weights are global or every kernel has a gate.
@@ -275,7 +344,11 @@ pub(super) fn regions(model: &Model) -> usize {
     model.localized.as_ref().filter(|l| !l.gating(0).is_paired()).map_or(1, |l| l.gating(0).regions)
 }
 
-fn infeasible_weights(method: &MethodSpec, regions: usize, theta: &[f64]) -> Result<Option<String>> {
+fn infeasible_weights(
+    method: &MethodSpec,
+    regions: usize,
+    theta: &[f64],
+) -> Result<Option<String>> {
     if let Some(t) = theta.iter().position(|t| !t.is_finite() || *t < 0.0) {
         return Ok(Some(format!("the weight of kernel {} is {}", t + 1, theta[t])));
     }
@@ -299,5 +372,6 @@ fn infeasible_multipliers(task: &Task<'_>, a: &[f64], rows: &[usize]) -> Option<
         return Some("a row of another class has a multiplier".into());
     }
     let (sum, size) = (a.iter().sum::<f64>(), a.iter().map(|a| a.abs()).sum::<f64>());
-    (task.intercept && sum.abs() > FEASIBLE * size).then(|| format!("the multipliers add up to {sum:.1e}, not to 0"))
+    (task.intercept && sum.abs() > FEASIBLE * size)
+        .then(|| format!("the multipliers add up to {sum:.1e}, not to 0"))
 }

@@ -14,7 +14,8 @@ use crate::{
 };
 
 pub(super) struct Places {
-    /// Memberships, or gates where they are paired with kernels: one matrix for all machines, or one each.
+    /// Memberships, or gates where they are paired with kernels: one matrix for all machines, or
+    /// one each.
     scales: Vec<Matrix>,
     /// Has every kernel a gate of its own?
     pub paired: bool,
@@ -44,9 +45,15 @@ impl Places {
         }
         let memberships = model.memberships(NewRows::Table(data), None)?;
         let paired = localized.gating(0).is_paired();
-        let largest = |row: &[f64]| (0..row.len()).fold(0, |b, j| if row[j] > row[b] { j } else { b });
-        let labels = memberships.iter().map(|c| (0..c.rows()).map(|i| largest(c.row(i))).collect()).collect();
-        let gates = |(c, g): (&Matrix, &crate::localize::Gating)| if paired { g.gates(c) } else { c.clone() };
+        let largest =
+            |row: &[f64]| (0..row.len()).fold(0, |b, j| if row[j] > row[b] { j } else { b });
+        let labels = memberships
+            .iter()
+            .map(|c| (0..c.rows()).map(|i| largest(c.row(i))).collect())
+            .collect();
+        let gates = |(c, g): (&Matrix, &crate::localize::Gating)| {
+            if paired { g.gates(c) } else { c.clone() }
+        };
         let scales = memberships.iter().zip(&localized.gatings).map(gates).collect();
         let betas = localized.gatings.iter().map(|g| g.weights.clone()).collect();
         Ok(Some(Self { scales, paired, betas, labels }))
@@ -73,7 +80,12 @@ impl Places {
     }
 
     /// Says in words which stated weight is not that of the gate.
-    pub fn wrong_weights(&self, spec: &TrainSpec, machine: &FittedMachine, k: usize) -> Option<String> {
+    pub fn wrong_weights(
+        &self,
+        spec: &TrainSpec,
+        machine: &FittedMachine,
+        k: usize,
+    ) -> Option<String> {
         let gates = &self.scales[self.at(k)];
         let exponent = spec.method.group_norm();
         let own: Vec<f64> = match &self.betas[self.at(k)] {
@@ -81,15 +93,23 @@ impl Places {
                 for (g, beta) in betas.iter().enumerate() {
                     let norm: f64 = beta.iter().map(|b| b.powf(exponent)).sum();
                     if (norm - 1.0).abs() > FEASIBLE || beta.iter().any(|b| *b < 0.0) {
-                        return Some(format!("the weights of group {} have Σ β^p = {norm:.9}, not 1", g + 1));
+                        return Some(format!(
+                            "the weights of group {} have Σ β^p = {norm:.9}, not 1",
+                            g + 1
+                        ));
                     }
                 }
                 betas.concat()
             }
-            None => (0..gates.cols()).map(|m| gates.column(m).iter().sum::<f64>() / gates.rows() as f64).collect(),
+            None => (0..gates.cols())
+                .map(|m| gates.column(m).iter().sum::<f64>() / gates.rows() as f64)
+                .collect(),
         };
-        let differs = own.iter().zip(&machine.weights).position(|(a, b)| (a - b).abs() > FEASIBLE.sqrt());
-        differs.map(|m| format!("weight {} is {}, and the gate gives {}", m + 1, machine.weights[m], own[m]))
+        let differs =
+            own.iter().zip(&machine.weights).position(|(a, b)| (a - b).abs() > FEASIBLE.sqrt());
+        differs.map(|m| {
+            format!("weight {} is {}, and the gate gives {}", m + 1, machine.weights[m], own[m])
+        })
     }
 
     /// The derivative ∂V/∂η of machine k from its multipliers over all rows.
@@ -106,7 +126,13 @@ impl Places {
     }
 
     /// The largest |∂V/∂z| over the parameters z of the gate.
-    pub fn slope(&self, prepared: &Prepared, spec: &TrainSpec, k: usize, by_gate: &Matrix) -> Result<f64> {
+    pub fn slope(
+        &self,
+        prepared: &Prepared,
+        spec: &TrainSpec,
+        k: usize,
+        by_gate: &Matrix,
+    ) -> Result<f64> {
         let (gates, k) = (&self.scales[self.at(k)], self.at(k));
         let steepest = |gate: &dyn Gate, z: Vec<f64>| {
             let gradient = gate.gradient(&gate.element(z), gates, by_gate);

@@ -1,4 +1,5 @@
-//! Texts such as `0.5*log + mf(0.5)`: one pass over the characters, and an error points at one of them.
+//! Texts such as `0.5*log + mf(0.5)`: one pass over the characters, and an error points at one of
+//! them.
 //!
 //! ```text
 //! sum  := term ("+" term)*
@@ -16,7 +17,11 @@ const MAX_CHARS: usize = 1000;
 pub(super) fn sum(text: &str) -> Result<Vec<(f64, SelectionTerm)>> {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() > MAX_CHARS {
-        return Err(Error::param("penalty", format!("a text of at most {MAX_CHARS} characters"), chars.len()));
+        return Err(Error::param(
+            "penalty",
+            format!("a text of at most {MAX_CHARS} characters"),
+            chars.len(),
+        ));
     }
     let mut reader = Reader { text, chars, at: 0 };
     let mut terms = Vec::new();
@@ -52,7 +57,8 @@ impl Reader<'_> {
             "mkl" => SelectionTerm::Mkl,
             "mf" => {
                 self.expect('(')?;
-                let p = self.number("an exponent above 0 and not above 1", |p| p > 0.0 && p <= 1.0)?;
+                let p =
+                    self.number("an exponent above 0 and not above 1", |p| p > 0.0 && p <= 1.0)?;
                 self.expect(')')?;
                 SelectionTerm::Mf(p)
             }
@@ -68,7 +74,9 @@ impl Reader<'_> {
         self.peek();
         let start = self.at;
         let part = |before: Option<char>, c: char| {
-            c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E') || (c == '-' && !matches!(before, Some('0'..='9' | '.')))
+            c.is_ascii_digit()
+                || matches!(c, '.' | 'e' | 'E')
+                || (c == '-' && !matches!(before, Some('0'..='9' | '.')))
         };
         match self.take(part).parse::<f64>() {
             Ok(x) if x.is_finite() && allowed(x) => Ok(x),

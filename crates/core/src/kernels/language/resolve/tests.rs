@@ -48,7 +48,10 @@ fn scopes_name_their_columns() {
     let d = data(5, &["a", "b", "c (cm)", "d-e", "5"]).with_views(views).unwrap();
     let place = |text: &str| {
         let specs = resolved(&format!("linear on {text}"), &d);
-        specs.into_iter().map(|k| (k.columns, k.name.trim_start_matches("linear on ").to_string())).collect::<Vec<_>>()
+        specs
+            .into_iter()
+            .map(|k| (k.columns, k.name.trim_start_matches("linear on ").to_string()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(place("cols(2-3, a)"), [(vec![0, 1, 2], "cols(a, b, \"c (cm)\")".into())]);
     assert_eq!(place("cols(\"c (cm)\", d-e)"), [(vec![2, 3], "cols(\"c (cm)\", d-e)".into())]);
@@ -58,7 +61,11 @@ fn scopes_name_their_columns() {
     let bands = place("bands(2), bands(1)");
     assert_eq!(
         bands,
-        [(vec![0, 1], "band 1/2".into()), (vec![2, 3, 4], "band 2/2".into()), (vec![0, 1, 2, 3, 4], "band 1/1".into())]
+        [
+            (vec![0, 1], "band 1/2".into()),
+            (vec![2, 3, 4], "band 2/2".into()),
+            (vec![0, 1, 2, 3, 4], "band 1/1".into())
+        ]
     );
     // The same columns by another name are the same kernel.
     assert_eq!(place("all, bands(1), cols(1-5), all").len(), 1);
@@ -82,7 +89,13 @@ fn numbers_are_lists_ranges_and_powers() {
     );
     assert_eq!(
         names("poly(1..2|5), poly(2, c = 0), poly(2,0.5)", &d),
-        ["poly(1) on all", "poly(2) on all", "poly(5) on all", "poly(2, 0) on all", "poly(2, 0.5) on all"]
+        [
+            "poly(1) on all",
+            "poly(2) on all",
+            "poly(5) on all",
+            "poly(2, 0) on all",
+            "poly(2, 0.5) on all"
+        ]
     );
     assert_eq!(names("laplace(1e-9)", &d), ["laplace(1e-9) on all"]);
     assert_eq!(names("rbf(0.1..2.1)", &d).len(), 3);
@@ -91,7 +104,8 @@ fn numbers_are_lists_ranges_and_powers() {
 
 #[test]
 fn automatic_widths_surround_the_median_distance() {
-    let line = |x: &[f64]| Dataset::new(Matrix::new(x.len(), 1, x.to_vec()).unwrap(), vec![]).unwrap();
+    let line =
+        |x: &[f64]| Dataset::new(Matrix::new(x.len(), 1, x.to_vec()).unwrap(), vec![]).unwrap();
     let widths = |text: &str, d: &Dataset| -> Vec<f64> {
         let width = |k: &KernelSpec| match k.function {
             Function::Rbf { width } | Function::Laplace { width } => width,
@@ -107,8 +121,18 @@ fn automatic_widths_surround_the_median_distance() {
     let plane = Dataset::new(Matrix::new(2, 2, vec![0.0, 0.0, 3.0, 4.0]).unwrap(), vec![]).unwrap();
     assert_eq!((widths("rbf(auto)", &plane)[2], widths("laplace(auto)", &plane)[2]), (5.0, 7.0));
     let third = resolved("rbf(auto)", &line(&[0.0, 1.0 / 3.0]));
-    assert_eq!((third[2].function, third[2].name.as_str()), (Function::Rbf { width: 0.3333 }, "rbf(0.3333) on all"));
-    assert!(parse("rbf(auto)").unwrap().resolve(&line(&[0.0, 1e300])).unwrap_err().to_string().contains("standardise"));
+    assert_eq!(
+        (third[2].function, third[2].name.as_str()),
+        (Function::Rbf { width: 0.3333 }, "rbf(0.3333) on all")
+    );
+    assert!(
+        parse("rbf(auto)")
+            .unwrap()
+            .resolve(&line(&[0.0, 1e300]))
+            .unwrap_err()
+            .to_string()
+            .contains("standardise")
+    );
     // `auto` looks at single features only while they are few.
     let wide = |d: usize| Dataset::new(Matrix::zeros(2, d), vec![]).unwrap();
     assert_eq!((resolved("auto", &wide(100)).len(), resolved("auto", &wide(101)).len()), (108, 8));
@@ -118,13 +142,22 @@ fn automatic_widths_surround_the_median_distance() {
 #[test]
 fn a_width_can_be_the_deviation() {
     // Variances 4 and 2.25.
-    let plane = Matrix::new(4, 2, vec![1e9, 0.0, 1e9 + 4.0, 3.0, 1e9, 3.0, 1e9 + 4.0, 0.0]).unwrap();
+    let plane =
+        Matrix::new(4, 2, vec![1e9, 0.0, 1e9 + 4.0, 3.0, 1e9, 3.0, 1e9 + 4.0, 0.0]).unwrap();
     let plane = Dataset::new(plane, ["a", "b"].map(String::from).to_vec()).unwrap();
-    assert_eq!(names("rbf(deviation) on each, all", &plane), ["rbf(2) on a", "rbf(1.5) on b", "rbf(2.5) on all"]);
-    // Of a column that is brought to deviation 1 the width is 1, however the values lie and however many there are.
-    let skewed = Matrix::new(700, 1, (0..700).map(|i| f64::from(i / 10).powi(4)).collect()).unwrap();
+    assert_eq!(
+        names("rbf(deviation) on each, all", &plane),
+        ["rbf(2) on a", "rbf(1.5) on b", "rbf(2.5) on all"]
+    );
+    // Of a column that is brought to deviation 1 the width is 1, however the values lie and however
+    // many there are.
+    let skewed =
+        Matrix::new(700, 1, (0..700).map(|i| f64::from(i / 10).powi(4)).collect()).unwrap();
     let rows = Standardizer::fit(&skewed).apply(&skewed).unwrap();
-    assert_eq!(names("rbf(deviation)", &Dataset::new(rows, vec!["a".into()]).unwrap()), ["rbf(1) on all"]);
+    assert_eq!(
+        names("rbf(deviation)", &Dataset::new(rows, vec!["a".into()]).unwrap()),
+        ["rbf(1) on all"]
+    );
     let constant = Dataset::new(Matrix::zeros(3, 1), vec!["a".into()]).unwrap();
     assert_eq!(names("rbf(deviation)", &constant), ["rbf(1) on all"]);
     let far = Dataset::new(Matrix::new(2, 1, vec![0.0, 1e200]).unwrap(), vec!["a".into()]).unwrap();
@@ -135,5 +168,7 @@ fn a_width_can_be_the_deviation() {
 #[test]
 fn kernels_are_counted_before_they_are_made() {
     let too_many = parse("rbf(1..1000000), rbf(1..1000000) on bands(1000000000), each").unwrap();
-    assert!(too_many.resolve(&data(2, &["a"])).unwrap_err().to_string().contains("at most 1000000"));
+    assert!(
+        too_many.resolve(&data(2, &["a"])).unwrap_err().to_string().contains("at most 1000000")
+    );
 }

@@ -1,8 +1,9 @@
 //! The Newton system of the interior-point method:  (H + D + EᵀΣE) dx + Aᵀ dη = r,  A dx = q,
 //! where E sums over samples, D = z/x + w/t and Σ = ξ/s.
 //!
-//! It is factored through low-rank factors of H, as one matrix, or rule by rule: H_m + D_m for each rule and one matrix of the size of the sums. A
-//! singular H_m (linear kernels) needs no care but a ridge in the factorisation, whose effect a few rounds of refinement remove.
+//! It is factored through low-rank factors of H, as one matrix, or rule by rule: H_m + D_m for each
+//! rule and one matrix of the size of the sums. A singular H_m (linear kernels) needs no care but a
+//! ridge in the factorisation, whose effect a few rounds of refinement remove.
 
 use rayon::prelude::*;
 
@@ -14,11 +15,13 @@ use crate::{
 };
 
 tuning! { "vcmkl_system"
-    /// The system is factored as one matrix, which is more accurate, up to this many variables, and beyond them rule by rule.
+    /// The system is factored as one matrix, which is more accurate, up to this many variables, and
+    /// beyond them rule by rule.
     most_whole_variables: usize = 2500;
     /// Rounds of refinement at most.
     refinement_rounds: usize = 6;
-    /// The first ridge of a factorisation, as a share of the largest diagonal entry of H: refinement removes its effect.
+    /// The first ridge of a factorisation, as a share of the largest diagonal entry of H:
+    /// refinement removes its effect.
     first_ridge_share: f64 = 1e-10;
     /// The ridge becomes this many times larger while the factorisation fails.
     ridge_growth_factor: f64 = 100.0;
@@ -26,9 +29,11 @@ tuning! { "vcmkl_system"
     largest_ridge_share: f64 = 1e-3;
 }
 
-/// Refinement ends where the squared residual is below this share of the squared right-hand side: rounding.
+/// Refinement ends where the squared residual is below this share of the squared right-hand side:
+/// rounding.
 const ROUNDED_RESIDUAL: f64 = 1e-22;
-/// The diagonal of the equalities' matrix is raised by this share of itself, so that rounding does not leave it indefinite.
+/// The diagonal of the equalities' matrix is raised by this share of itself, so that rounding does
+/// not leave it indefinite.
 const EQUALITY_GUARD: f64 = 1e-13;
 
 /// The Newton system at one iterate, factored.
@@ -43,8 +48,8 @@ pub(super) struct RulesSystem<'p> {
     small: Option<Cholesky>,
 }
 
-/// H + D + EᵀΣE factored: through low-rank factors where there are any; as one matrix where it is small; else rule by rule with a correction
-/// for the sums.
+/// H + D + EᵀΣE factored: through low-rank factors where there are any; as one matrix where it is
+/// small; else rule by rule with a correction for the sums.
 enum Factored {
     LowRank(LowRankSystem),
     Whole(Whole),
@@ -62,15 +67,25 @@ impl<'p> RulesSystem<'p> {
         at.bounded.iter().enumerate().for_each(|(k, &i)| diagonal[i] += state.w[k] / state.t[k]);
         let sigma: Vec<f64> = state.xi.iter().zip(&state.s).map(|(xi, s)| xi / s).collect();
         if let Some((columns, rank)) = &program.factor {
-            let factored = Factored::LowRank(LowRankSystem::new(columns, *rank, &diagonal, &at.summed, &sigma)?);
-            return Ok(Self { program, diagonal, sigma, factored, columns: Vec::new(), small: None });
+            let factored = Factored::LowRank(LowRankSystem::new(
+                columns, *rank, &diagonal, &at.summed, &sigma,
+            )?);
+            return Ok(Self {
+                program,
+                diagonal,
+                sigma,
+                factored,
+                columns: Vec::new(),
+                small: None,
+            });
         }
         let factored = if program.y.len() <= TUNING.most_whole_variables {
             Factored::Whole(Whole::new(program, &diagonal, &sigma)?)
         } else {
             by_blocks(program, &diagonal, &sigma)?
         };
-        let mut system = Self { program, diagonal, sigma, factored, columns: Vec::new(), small: None };
+        let mut system =
+            Self { program, diagonal, sigma, factored, columns: Vec::new(), small: None };
         let e = at.equalities.len();
         let columns = |k: usize| {
             let (mut unit, mut column) = (vec![0.0; e], vec![0.0; program.y.len()]);
@@ -98,7 +113,8 @@ impl<'p> RulesSystem<'p> {
             Factored::Blocks { rules, coupling } => (rules, coupling),
         };
         let p = self.program;
-        let blocks = |v: &mut [f64]| (0..rules.len()).for_each(|m| rules[m].solve(&mut v[p.range(m)]));
+        let blocks =
+            |v: &mut [f64]| (0..rules.len()).for_each(|m| rules[m].solve(&mut v[p.range(m)]));
         blocks(v);
         let mut q = p.sums(v);
         q.iter_mut().zip(&self.sigma).for_each(|(q, s)| *q *= s.sqrt());
@@ -117,7 +133,8 @@ impl<'p> RulesSystem<'p> {
             return (r, eta);
         }
         self.solve_inequalities(&mut r);
-        let mut eta: Vec<f64> = self.program.equalities(&r).iter().zip(q).map(|(a, q)| a - q).collect();
+        let mut eta: Vec<f64> =
+            self.program.equalities(&r).iter().zip(q).map(|(a, q)| a - q).collect();
         if let Some(small) = &self.small {
             small.solve(&mut eta);
         }
@@ -125,7 +142,8 @@ impl<'p> RulesSystem<'p> {
         (r, eta)
     }
 
-    /// (dx, dη) for right-hand sides r and q, refined against the matrix without its ridge for as long as that helps.
+    /// (dx, dη) for right-hand sides r and q, refined against the matrix without its ridge for as
+    /// long as that helps.
     fn solve(&self, r: &[f64], q: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let p = self.program;
         let left_over = |dx: &[f64], eta: &[f64]| {
@@ -159,7 +177,8 @@ impl<'p> RulesSystem<'p> {
         (dx, eta)
     }
 
-    /// The Newton direction towards complementarity `target`, with second-order terms for the pairs (x, z), (t, w), (s, ξ).
+    /// The Newton direction towards complementarity `target`, with second-order terms for the pairs
+    /// (x, z), (t, w), (s, ξ).
     pub fn direction(
         &self,
         state: &RuleIterate,
@@ -194,8 +213,8 @@ impl<'p> RulesSystem<'p> {
     }
 }
 
-/// One matrix for all rules, in variables where each sum stands in the place of its freest member (`pivots`): Σ, which grows without
-/// bound, then adds to a diagonal entry and cancels nothing.
+/// One matrix for all rules, in variables where each sum stands in the place of its freest member
+/// (`pivots`): Σ, which grows without bound, then adds to a diagonal entry and cancels nothing.
 struct Whole {
     factor: Cholesky,
     /// For every sum: the member it replaces, and the others.
@@ -217,8 +236,8 @@ impl Whole {
         program.at.summed.iter().for_each(|&(i, row)| members[row].push(i));
         let mut pivots = Vec::new();
         for mut others in members {
-            let freest =
-                (0..others.len()).fold(0, |b, c| if diagonal[others[c]] < diagonal[others[b]] { c } else { b });
+            let freest = (0..others.len())
+                .fold(0, |b, c| if diagonal[others[c]] < diagonal[others[b]] { c } else { b });
             let pivot = others.swap_remove(freest);
             pivots.push((pivot, others));
         }
@@ -230,16 +249,22 @@ impl Whole {
         }
         for i in 0..n {
             let row = k.row_mut(i);
-            pivots.iter().for_each(|(pivot, others)| others.iter().for_each(|&j| row[j] -= row[*pivot]));
+            pivots
+                .iter()
+                .for_each(|(pivot, others)| others.iter().for_each(|&j| row[j] -= row[*pivot]));
         }
         pivots.iter().zip(sigma).for_each(|((pivot, _), s)| k[(*pivot, *pivot)] += s);
         Ok(Self { factor: factor(k, program.largest())?, pivots })
     }
 
     fn solve(&self, v: &mut [f64]) {
-        self.pivots.iter().for_each(|(pivot, others)| others.iter().for_each(|&i| v[i] -= v[*pivot]));
+        self.pivots
+            .iter()
+            .for_each(|(pivot, others)| others.iter().for_each(|&i| v[i] -= v[*pivot]));
         self.factor.solve(v);
-        self.pivots.iter().for_each(|(pivot, others)| others.iter().for_each(|&i| v[*pivot] -= v[i]));
+        self.pivots
+            .iter()
+            .for_each(|(pivot, others)| others.iter().for_each(|&i| v[*pivot] -= v[i]));
     }
 }
 
@@ -261,7 +286,11 @@ fn by_blocks(program: &Program<'_>, diagonal: &[f64], sigma: &[f64]) -> Result<F
     for (block, (_, tail)) in program.blocks.iter().zip(&parts) {
         for (i, &to) in block.row.iter().enumerate() {
             let out = coupling.row_mut(to);
-            block.row.iter().zip(tail.row(i)).for_each(|(&from, t)| out[from] += root[to] * t * root[from]);
+            block
+                .row
+                .iter()
+                .zip(tail.row(i))
+                .for_each(|(&from, t)| out[from] += root[to] * t * root[from]);
         }
     }
     (0..sigma.len()).for_each(|i| coupling[(i, i)] += 1.0);
@@ -269,7 +298,8 @@ fn by_blocks(program: &Program<'_>, diagonal: &[f64], sigma: &[f64]) -> Result<F
     Ok(Factored::Blocks { rules, coupling: Cholesky::new(coupling, "the coupling of the rules")? })
 }
 
-/// The Cholesky factor of K with as much of a ridge as it takes; `largest` is the size of the Hessian's diagonal.
+/// The Cholesky factor of K with as much of a ridge as it takes; `largest` is the size of the
+/// Hessian's diagonal.
 fn factor(mut k: Matrix, largest: f64) -> Result<Cholesky> {
     let mut ridge = TUNING.first_ridge_share * largest;
     (0..k.rows()).for_each(|i| k[(i, i)] += ridge);

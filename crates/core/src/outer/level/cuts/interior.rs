@@ -1,6 +1,7 @@
 //! Mehrotra's predictor–corrector method for the sub-problems of the level method.
 //!
-//! Solves  min over θ in Θ :  τ, or ½ ‖θ − centre‖², or a quadratic   subject to cuts below τ, or below a level.
+//! Solves  min over θ in Θ :  τ, or ½ ‖θ − centre‖², or a quadratic
+//!   subject to cuts below τ, or below a level.
 //! In: cuts, Θ, a centre.   Out: the multipliers of the cuts, and θ.   Paper: [Mehrotra1992].
 //! The Hessian is mostly diagonal, so a step costs one Schur complement of size t + groups.
 
@@ -17,21 +18,28 @@ use crate::{
 };
 
 tuning! { "level_interior"
-    /// The method ends after this many steps with the point it has reached, which is valid whatever its accuracy.
+    /// The method ends after this many steps with the point it has reached, which is valid whatever
+    /// its accuracy.
     most_steps: usize = 80;
-    /// The start is this share of the uniform point, the rest of it the centre: strictly inside, and near where the answer is expected.
+    /// The start is this share of the uniform point, the rest of it the centre: strictly inside,
+    /// and near where the answer is expected.
     uniform_share: f64 = 0.2;
-    /// The start is this much shorter than the boundary of Θ at least, as a factor on θ, or shorter where φ is not so steep that φ' vanishes.
+    /// The start is this much shorter than the boundary of Θ at least, as a factor on θ, or shorter
+    /// where φ is not so steep that φ' vanishes.
     shortening: f64 = 0.9;
     /// The first slack of a cut is at least this share of the range of all cuts at the start.
     first_slack_share: f64 = 0.1;
-    /// A projection is solved to this share of the accuracy asked for: a distance is quadratic in small numbers, where a bound is linear.
+    /// A projection is solved to this share of the accuracy asked for: a distance is quadratic in
+    /// small numbers, where a bound is linear.
     projection_accuracy_share: f64 = 1e-3;
-    /// A projection is never solved less accurately than this, in units of the scaled cuts, before `projection_accuracy_share`.
+    /// A projection is never solved less accurately than this, in units of the scaled cuts, before
+    /// `projection_accuracy_share`.
     coarsest_projection: f64 = 1e-9;
-    /// The method ends where residuals and products have grown to this many times the smallest so far: rounding has taken over.
+    /// The method ends where residuals and products have grown to this many times the smallest so
+    /// far: rounding has taken over.
     diverging_factor: f64 = 1e3;
-    /// A step is halved while it ends with a constraint value above this; the constraint itself is at most 1.
+    /// A step is halved while it ends with a constraint value above this; the constraint itself is
+    /// at most 1.
     largest_constraint: f64 = 2.0;
 }
 
@@ -39,7 +47,8 @@ tuning! { "level_interior"
 const ROUNDED_PRODUCTS: f64 = 1e-14;
 /// Residuals below this, in units of the scaled cuts, are rounding.
 const ROUNDED_RESIDUAL: f64 = 1e-13;
-/// The diagonal of the Schur complement is raised by this share of itself: cuts that are almost the same make it singular to rounding.
+/// The diagonal of the Schur complement is raised by this share of itself: cuts that are almost the
+/// same make it singular to rounding.
 const SCHUR_GUARD: f64 = 1e-14;
 
 /// One sub-problem and the point its solution has reached.
@@ -83,7 +92,8 @@ impl<'a> InteriorPoint<'a> {
         accuracy: f64,
     ) -> Self {
         let (t, q) = (cuts.values.len(), centre.len());
-        // Values are measured from the level (or the largest cut) and in units of the largest slope.
+        // Values are measured from the level (or the largest cut) and in units of the largest
+        // slope.
         let origin = level.unwrap_or_else(|| cuts.values.iter().copied().fold(f64::MIN, f64::max));
         let unit = cuts.slopes.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
         let values: Vec<f64> = cuts.values.iter().map(|v| (v - origin) / unit).collect();
@@ -91,7 +101,8 @@ impl<'a> InteriorPoint<'a> {
         for (i, s) in cuts.slopes.iter().enumerate() {
             slopes.row_mut(i).iter_mut().zip(s).for_each(|(o, x)| *o = x / unit);
         }
-        // Strictly inside: mostly the centre, some of the uniform point, a little shorter, but not so short that φ' vanishes (steep φ).
+        // Strictly inside: mostly the centre, some of the uniform point, a little shorter, but not
+        // so short that φ' vanishes (steep φ).
         let start = set.start(q);
         let mut theta: Vec<f64> = centre
             .iter()
@@ -106,10 +117,13 @@ impl<'a> InteriorPoint<'a> {
         let excess: Vec<f64> = (0..t).map(|i| values[i] - dot(slopes.row(i), &theta)).collect();
         let worst = excess.iter().copied().fold(f64::MIN, f64::max);
         let spread = worst - excess.iter().copied().fold(f64::MAX, f64::min);
-        let pad = TUNING.first_slack_share * (spread + dot(slopes.row(t - 1), &theta).abs()).max(1e-12);
+        let pad =
+            TUNING.first_slack_share * (spread + dot(slopes.row(t - 1), &theta).abs()).max(1e-12);
         let tau = if level.is_none() { worst + pad } else { 0.0 };
         let mut slack: Vec<f64> = excess.iter().map(|e| (tau - e).max(pad)).collect();
-        slack.extend(groups.iter().map(|g| 1.0 - g.clone().map(|m| set.phi(theta[m])[0]).sum::<f64>()));
+        slack.extend(
+            groups.iter().map(|g| 1.0 - g.clone().map(|m| set.phi(theta[m])[0]).sum::<f64>()),
+        );
         let mut multiplier = vec![1.0 / t as f64; t];
         let target = dot(&slack[..t], &multiplier) / t as f64;
         multiplier.extend(slack[t..].iter().map(|s| target / s));
@@ -120,7 +134,20 @@ impl<'a> InteriorPoint<'a> {
             h.data_mut().iter_mut().chain(&mut g).for_each(|x| *x /= unit);
             (h, g)
         });
-        Self { set, groups, values, slopes, centre, quadratic, accuracy, theta, tau, slack, multiplier, z }
+        Self {
+            set,
+            groups,
+            values,
+            slopes,
+            centre,
+            quadratic,
+            accuracy,
+            theta,
+            tau,
+            slack,
+            multiplier,
+            z,
+        }
     }
 
     fn cuts(&self) -> usize {
@@ -145,7 +172,8 @@ impl<'a> InteriorPoint<'a> {
             } else {
                 self.accuracy
             };
-            let close = progress * (self.slack.len() + self.theta.len()) as f64 <= enough.max(ROUNDED_PRODUCTS);
+            let close = progress * (self.slack.len() + self.theta.len()) as f64
+                <= enough.max(ROUNDED_PRODUCTS);
             let solved = close && residual <= self.accuracy.max(ROUNDED_RESIDUAL);
             if !merit.is_finite() || solved || merit > TUNING.diverging_factor * best {
                 break;
@@ -177,18 +205,26 @@ impl<'a> InteriorPoint<'a> {
     /// Largest violation of the optimality equations other than complementarity.
     fn residual(&self) -> f64 {
         let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        largest(&self.primal_residual()).max(largest(&self.dual_residual())).max(self.balance().abs())
+        largest(&self.primal_residual())
+            .max(largest(&self.dual_residual()))
+            .max(self.balance().abs())
     }
 
     /// 1 − Σ multipliers of the cuts (bound problem only).
     fn balance(&self) -> f64 {
-        if self.centre.is_some() { 0.0 } else { 1.0 - self.multiplier[..self.cuts()].iter().sum::<f64>() }
+        if self.centre.is_some() {
+            0.0
+        } else {
+            1.0 - self.multiplier[..self.cuts()].iter().sum::<f64>()
+        }
     }
 
     /// Constraint minus slack: τ − value + ⟨slope, θ⟩ − s for cuts, 1 − Σφ − s for groups.
     fn primal_residual(&self) -> Vec<f64> {
         let t = self.cuts();
-        let cut = |i: usize| self.tau - self.values[i] + dot(self.slopes.row(i), &self.theta) - self.slack[i];
+        let cut = |i: usize| {
+            self.tau - self.values[i] + dot(self.slopes.row(i), &self.theta) - self.slack[i]
+        };
         let group = |(k, g): (usize, &Range<usize>)| {
             1.0 - g.clone().map(|m| self.set.phi(self.theta[m])[0]).sum::<f64>() - self.slack[t + k]
         };
@@ -224,12 +260,15 @@ impl<'a> InteriorPoint<'a> {
         let product = |x: &[f64], dx: &[f64], y: &[f64], dy: &[f64]| -> f64 {
             (0..x.len()).map(|i| (x[i] + length * dx[i]) * (y[i] + length * dy[i])).sum()
         };
-        let after = (product(&self.slack, &predictor.slack, &self.multiplier, &predictor.multiplier)
-            + product(&self.theta, &predictor.theta, &self.z, &predictor.z))
-            / (rows + q) as f64;
+        let after =
+            (product(&self.slack, &predictor.slack, &self.multiplier, &predictor.multiplier)
+                + product(&self.theta, &predictor.theta, &self.z, &predictor.z))
+                / (rows + q) as f64;
         let target = progress * centring(progress, after);
-        let row_target: Vec<f64> = (0..rows).map(|i| target - predictor.slack[i] * predictor.multiplier[i]).collect();
-        let theta_target: Vec<f64> = (0..q).map(|m| target - predictor.theta[m] * predictor.z[m]).collect();
+        let row_target: Vec<f64> =
+            (0..rows).map(|i| target - predictor.slack[i] * predictor.multiplier[i]).collect();
+        let theta_target: Vec<f64> =
+            (0..q).map(|m| target - predictor.theta[m] * predictor.z[m]).collect();
         Some(system.solve(self, &row_target, &theta_target))
     }
 
@@ -255,8 +294,9 @@ impl<'a> InteriorPoint<'a> {
 
 /// The Newton equations at one point, factored.
 ///
-/// With D = H + μφ'' + z/θ (H the objective's Hessian, mostly diagonal) and B = [slopes; −φ'], eliminating dz, ds and dθ = D⁻¹(e + Bᵀdν) leaves
-/// (B D⁻¹ Bᵀ + diag(s/ν)) dν + [1; 0] dτ = rhs, and Σ dλ = balance fixes dτ.
+/// With D = H + μφ'' + z/θ (H the objective's Hessian, mostly diagonal) and B = [slopes; −φ'],
+/// eliminating dz, ds and dθ = D⁻¹(e + Bᵀdν) leaves (B D⁻¹ Bᵀ + diag(s/ν)) dν + [1; 0] dτ = rhs,
+/// and Σ dλ = balance fixes dτ.
 struct Linearised {
     /// B D^{-1/2}.
     half: Matrix,
@@ -294,7 +334,8 @@ impl Linearised {
     fn new(at: &InteriorPoint<'_>) -> Option<Self> {
         let (t, q, rows) = (at.cuts(), at.theta.len(), at.slack.len());
         let unit = at.centre.is_some() && at.quadratic.is_none();
-        let mut curvature: Vec<f64> = (0..q).map(|m| at.z[m] / at.theta[m] + f64::from(unit)).collect();
+        let mut curvature: Vec<f64> =
+            (0..q).map(|m| at.z[m] / at.theta[m] + f64::from(unit)).collect();
         let mut half = Matrix::zeros(rows, q);
         for i in 0..t {
             half.row_mut(i).copy_from_slice(at.slopes.row(i));
@@ -326,14 +367,21 @@ impl Linearised {
         Some(Self { half, root, schur, primal: at.primal_residual(), dual: at.dual_residual() })
     }
 
-    /// The step towards complementarity products `row_target` (cuts and groups) and `theta_target` (θ ≥ 0).
+    /// The step towards complementarity products `row_target` (cuts and groups) and `theta_target`
+    /// (θ ≥ 0).
     fn solve(&self, at: &InteriorPoint<'_>, row_target: &[f64], theta_target: &[f64]) -> CutStep {
         let (t, rows, q) = (at.cuts(), at.slack.len(), at.theta.len());
         // e = −dual residual + target/θ − z, already multiplied by D^{-1/2}.
-        let mut e: Vec<f64> = (0..q).map(|m| theta_target[m] / at.theta[m] - at.z[m] - self.dual[m]).collect();
+        let mut e: Vec<f64> =
+            (0..q).map(|m| theta_target[m] / at.theta[m] - at.z[m] - self.dual[m]).collect();
         self.root.lower(&mut e);
         let mut x: Vec<f64> = (0..rows)
-            .map(|i| row_target[i] / at.multiplier[i] - at.slack[i] - self.primal[i] - dot(self.half.row(i), &e))
+            .map(|i| {
+                row_target[i] / at.multiplier[i]
+                    - at.slack[i]
+                    - self.primal[i]
+                    - dot(self.half.row(i), &e)
+            })
             .collect();
         self.schur.solve(&mut x);
         let mut tau = 0.0;
@@ -348,8 +396,12 @@ impl Linearised {
             axpy(x[i], self.half.row(i), &mut theta);
         }
         self.root.upper(&mut theta);
-        let z = (0..q).map(|m| (theta_target[m] - at.z[m] * theta[m]) / at.theta[m] - at.z[m]).collect();
-        let slack = (0..rows).map(|i| (row_target[i] - at.slack[i] * x[i]) / at.multiplier[i] - at.slack[i]).collect();
+        let z = (0..q)
+            .map(|m| (theta_target[m] - at.z[m] * theta[m]) / at.theta[m] - at.z[m])
+            .collect();
+        let slack = (0..rows)
+            .map(|i| (row_target[i] - at.slack[i] * x[i]) / at.multiplier[i] - at.slack[i])
+            .collect();
         CutStep { theta, tau, slack, multiplier: x, z }
     }
 }

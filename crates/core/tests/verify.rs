@@ -244,7 +244,7 @@ fn rules_hold() {
             .contains("objective")
     );
     let first = |m: &mut Model| {
-        m.machines.iter_mut().flat_map(|rule| &mut rule.dual_coef).take(1).for_each(|a| *a *= 2.0)
+        m.machines.iter_mut().flat_map(|rule| &mut rule.dual_coef).take(1).for_each(|a| *a *= 2.0);
     };
     assert!(told(&first).contains("multipliers"));
 }

@@ -53,9 +53,9 @@ impl Table {
                 if header {
                     for (j, field) in record.iter().map(str::trim).enumerate() {
                         if field.is_empty() {
-                            unnamed.push(j)
+                            unnamed.push(j);
                         } else {
-                            names[j] = field.to_string()
+                            names[j] = field.to_string();
                         }
                     }
                     return;
@@ -176,7 +176,7 @@ fn quote_at(bytes: &[u8], start: usize) -> usize {
     for at in (start..bytes.len()).filter(|&at| bytes[at] == b'"') {
         match opened {
             None if closed.is_some_and(|(_, end)| end + 1 == at) => {
-                opened = closed.map(|(from, _)| from)
+                opened = closed.map(|(from, _)| from);
             }
             None => opened = Some(at),
             Some(from) => {

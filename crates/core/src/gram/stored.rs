@@ -39,7 +39,7 @@ impl Stored {
         match self {
             Self::Dense(k) => accumulate_rows(out, weight, scale, |i, w, row| k.add_row(i, w, row)),
             Self::DenseF32(k) => {
-                accumulate_rows(out, weight, scale, |i, w, row| k.add_row(i, w, row))
+                accumulate_rows(out, weight, scale, |i, w, row| k.add_row(i, w, row));
             }
             Self::Factor(f) => {
                 let rows = f.rows();

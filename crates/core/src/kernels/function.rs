@@ -222,7 +222,7 @@ impl Function {
             | Self::Precomputed { .. } => {}
             Self::Chi2 { gamma } => exp_scaled(-gamma, values),
             Self::Sigmoid { slope, offset } => {
-                values.iter_mut().for_each(|v| *v = (slope * *v + offset).tanh())
+                values.iter_mut().for_each(|v| *v = (slope * *v + offset).tanh());
             }
             Self::Gauss { distance, width } => {
                 if distance == Distance::L2 {
@@ -236,7 +236,7 @@ impl Function {
             Self::Rbf { width } => exp_scaled(-0.5 / (width * width), values),
             Self::Laplace { width } => exp_scaled(-1.0 / width, values),
             Self::Cauchy { width } => {
-                values.iter_mut().for_each(|v| *v = 1.0 / (1.0 + *v / (width * width)))
+                values.iter_mut().for_each(|v| *v = 1.0 / (1.0 + *v / (width * width)));
             }
         }
     }

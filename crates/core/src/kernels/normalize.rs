@@ -113,7 +113,7 @@ impl Normalizer {
             match self {
                 Self::Scale { divisor } => row.iter_mut().for_each(|v| *v /= divisor),
                 Self::Spherical => {
-                    row.iter_mut().zip(train).for_each(|(v, d)| *v /= (own[i] * d).sqrt())
+                    row.iter_mut().zip(train).for_each(|(v, d)| *v /= (own[i] * d).sqrt());
                 }
                 Self::Center { row_means, grand_mean } => {
                     let shift = grand_mean - row.iter().sum::<f64>() / row.len() as f64;

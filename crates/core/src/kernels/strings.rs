@@ -356,7 +356,7 @@ impl Encoded {
                 let own = |i: usize| {
                     let mut value = 0.0;
                     p.row(i, (&p.select(i), 1), how.weights.len(), how.shift, |_, counts| {
-                        value = how.value(counts)
+                        value = how.value(counts);
                     });
                     value
                 };
@@ -375,7 +375,7 @@ impl Encoded {
             (Self::Planes(own, how), Self::Planes(other, _)) => {
                 let all = (other, out.len());
                 own.row(i, all, how.weights.len(), how.shift, |j, counts| {
-                    out[j] = how.value(counts)
+                    out[j] = how.value(counts);
                 });
             }
             // One kernel encodes both sides in one way.

@@ -200,7 +200,7 @@ pub fn gemm_nt(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]
             c.as_mut_ptr(),
             s_,
             1,
-        )
+        );
     }
 }
 

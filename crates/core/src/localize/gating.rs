@@ -76,7 +76,7 @@ impl Gating {
                 Placement::Clusters { tau } => place(values.row(i), *tau, row),
                 Placement::Softmax => softmax(values.row(i), row),
                 Placement::Sigmoid => {
-                    row.iter_mut().zip(values.row(i)).for_each(|(o, z)| *o = sigmoid(*z))
+                    row.iter_mut().zip(values.row(i)).for_each(|(o, z)| *o = sigmoid(*z));
                 }
                 Placement::Column { column: name, values: known } => {
                     let value = column.and_then(|c| c.get(i)).copied().unwrap_or(f64::NAN);

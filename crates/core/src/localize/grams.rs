@@ -155,7 +155,7 @@ impl GramSource for LocalizedGramSet<'_> {
             // Factors of which no scaled copy fits.
             let sum = sum_of_scaled(self.base, scaled());
             return Some(Box::new(move |i, row| {
-                row.iter_mut().zip(sum.row(i)).for_each(|(o, k)| *o += k)
+                row.iter_mut().zip(sum.row(i)).for_each(|(o, k)| *o += k);
             }));
         }
         let parts: Vec<(AddRow<'b>, &[f64])> =

@@ -360,7 +360,7 @@ impl InteriorDual {
         let pull: Vec<[f64; 3]> = pull.collect();
         let mut right = vec![0.0; self.samples];
         self.variables.iter().zip(&pull).for_each(|(k, p)| {
-            right[k.sample] += k.sign * p[2] / k.stiffness(self.least_stiffness)
+            right[k.sample] += k.sign * p[2] / k.stiffness(self.least_stiffness);
         });
         right.iter_mut().zip(weight).for_each(|(r, w)| *r /= w);
         NewtonTarget { pull, right }

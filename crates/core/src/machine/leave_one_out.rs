@@ -1,7 +1,7 @@
 //! The ξα estimate: the leave-one-out error of a support vector machine from one fit.
 //!
-//! [Joachims2000]: sample i can be misclassified by the machine trained without it only if ρ α_i R²
-//! + ξ_i ≥ 1, with α_i = |a_i|, slack ξ_i, R² ≥ k(x_i, x_i) − k(x_i, x_j) for all pairs, and ρ = 2.
+//! [Joachims2000]: sample i can be misclassified by the machine trained without it only if ρ α_i
+//! R² + ξ_i ≥ 1, with α_i = |a_i|, slack ξ_i, R² ≥ k(x_i, x_i) − k(x_i, x_j) for all pairs, and ρ = 2.
 //! So the share of such samples is at least the leave-one-out error of the machine at these kernel
 //! weights; what choosing the weights anew would change is not covered.
 

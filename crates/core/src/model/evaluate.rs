@@ -151,7 +151,7 @@ impl Evaluation {
         for bundle in others {
             match bundle.form {
                 TermForm::Columns => {
-                    parts.extend(bundle.shares.into_iter().map(EvaluationPart::Ready))
+                    parts.extend(bundle.shares.into_iter().map(EvaluationPart::Ready));
                 }
                 TermForm::Features => {
                     parts.push(EvaluationPart::Explicit(Explicit::mapped(
@@ -161,7 +161,8 @@ impl Evaluation {
                 }
                 TermForm::Samples => match bundle.directions(&predictor.rows) {
                     Some(directions) => {
-                        parts.push(EvaluationPart::Explicit(Explicit::combined(bundle, directions)))
+                        parts
+                            .push(EvaluationPart::Explicit(Explicit::combined(bundle, directions)));
                     }
                     None => match together.iter_mut().find(|g| g[0].spec.starts_like(&bundle.spec))
                     {
@@ -183,10 +184,10 @@ impl Evaluation {
         for part in &self.parts {
             match part {
                 EvaluationPart::StoredKernels(stored) => {
-                    stored.add(x, self.spherical, out, self.constants.len())
+                    stored.add(x, self.spherical, out, self.constants.len());
                 }
                 EvaluationPart::Explicit(explicit) => {
-                    explicit.add(x, self.spherical, out, self.constants.len())
+                    explicit.add(x, self.spherical, out, self.constants.len());
                 }
                 EvaluationPart::Ready(share) => {
                     let absent = ready_made.absent(&share.at);

@@ -145,10 +145,10 @@ mod tests {
                 match parameter.help.split_once("default ") {
                     Some((_, "4/3")) => assert_eq!(value, Value::Number(4.0 / 3.0)),
                     Some((_, stated)) => {
-                        assert_eq!(value.to_string(), stated, "{} {name}", info.name)
+                        assert_eq!(value.to_string(), stated, "{} {name}", info.name);
                     }
                     None => {
-                        assert_eq!(value, Value::None, "{} {name}: state its default", info.name)
+                        assert_eq!(value, Value::None, "{} {name}: state its default", info.name);
                     }
                 }
             }

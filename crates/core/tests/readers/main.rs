@@ -614,7 +614,7 @@ fn preprocessing_is_recorded_and_done_again() {
             let scale = (thirds.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 3.0).sqrt();
             (0..3).for_each(|j| out[(i, j)] = (thirds[j] - mean) / scale);
             (0..2).for_each(|j| {
-                out[(i, 3 + j)] = x[(i, 6 + j)] - 2.0 * x[(i, 7 + j)] + x[(i, 8 + j)]
+                out[(i, 3 + j)] = x[(i, 6 + j)] - 2.0 * x[(i, 7 + j)] + x[(i, 8 + j)];
             });
         }
         out

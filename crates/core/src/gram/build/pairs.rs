@@ -1,7 +1,7 @@
 //! The number per pair of rows that all kernels of a scope start from, as one table.
 //!
-//! Over many columns products come from matrix products, and squared distances from ‖x − z‖² = ‖x‖²
-//! + ‖z‖² − 2 ⟨x, z⟩ with columns centred. Where that loses digits, rows being close for their
+//! Over many columns products come from matrix products, and squared distances from ‖x − z‖² =
+//! ‖x‖² + ‖z‖² − 2 ⟨x, z⟩ with columns centred. Where that loses digits, rows being close for their
 //! length, the distance is taken from the rows themselves.
 
 use rayon::prelude::*;
@@ -29,7 +29,7 @@ pub(super) fn pair_table(pair: Pair, x: &Numeric) -> Gram {
     let mut table = Gram::zeros(x.rows());
     match (pair, x.dense()) {
         (Pair::Product, Some(rows)) if rows.cols() >= TUNING.columns_for_product => {
-            products(rows, 1.0, &mut table)
+            products(rows, 1.0, &mut table);
         }
         (Pair::SquaredDistance, Some(rows)) if rows.cols() >= TUNING.columns_for_product => {
             squared_distances(rows, &mut table);

@@ -161,7 +161,7 @@ impl<'a> Schedule<'a> {
                 let specs: Vec<&KernelSpec> = terms.iter().map(|&t| &kernels[t]).collect();
                 let together = Together::new(&specs, rows)?;
                 Some(Packed::several(rows.len(), specs.len(), |i, out| {
-                    together.row(i, &together, out)
+                    together.row(i, &together, out);
                 }))
             };
             match rows.absent(scope.columns) {

@@ -124,7 +124,7 @@ impl BuildOptions {
         match &normalizer {
             Normalizer::Spherical | Normalizer::Scale { divisor: 1.0 } => {}
             Normalizer::Scale { divisor } => {
-                k.map_rows(|_, row| row.iter_mut().for_each(|v| *v /= divisor))
+                k.map_rows(|_, row| row.iter_mut().for_each(|v| *v /= divisor));
             }
             Normalizer::Center { row_means, grand_mean } => k.map_rows(|i, row| {
                 let shift = grand_mean - row_means[i];

@@ -202,7 +202,7 @@ impl LowRankSum {
                     axpy(weight.sqrt(), &basis.times(&all), &mut out);
                 }
                 Middle::Root(s) | Middle::Square(s) => {
-                    axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out)
+                    axpy(1.0, &basis.times(&s.transposed_times(own)), &mut out);
                 }
             }
         }

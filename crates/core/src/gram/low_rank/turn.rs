@@ -68,7 +68,7 @@ impl Turn {
         let n = self.rows.cols();
         let mut held = vec![0.0; n];
         let hold = |held: &mut Vec<f64>, row: &[f64]| {
-            held.iter_mut().zip(row).for_each(|(h, x)| *h += x * x)
+            held.iter_mut().zip(row).for_each(|(h, x)| *h += x * x);
         };
         (0..self.count).for_each(|k| hold(&mut held, self.rows.row(k)));
         while self.count < n {

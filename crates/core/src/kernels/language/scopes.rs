@@ -211,7 +211,7 @@ fn columns(items: &[Cols], names: &[String], counted: &[usize]) -> Result<Vec<us
                 columns.push(at.ok_or_else(|| unknown("column", name, names))?);
             }
             Cols::Span(first, last) if *last <= counted.len() => {
-                columns.extend(&counted[first - 1..*last])
+                columns.extend(&counted[first - 1..*last]);
             }
             Cols::Span(..) => {
                 let problem = format!("there are {} feature columns", counted.len());

@@ -4,8 +4,8 @@
 //! K_k a⁰), proportional to C. The term `gl` holds w_k at 0 while q_k ≤ η_k, so below C* = C /
 //! max_k (q_k / η_k) nothing moves. A logarithm pulls harder: as long as decision values are small
 //! the multipliers stay a⁰ and the weights follow β_k ← 1/B_k(r), r_k = (β_k q_k)². From β = 1/K
-//! some weight grows only above a second value of C. For `log+gl` with η = 1 it lies where q (q −
-//! 1) = K, that is q ≈ ½ + √(K + ¼): 3 C* for six kernels, 6.8 C* for forty. Below it all weights
+//! some weight grows only above a second value of C. For `log+gl` with η = 1 it lies where q (q
+//! − 1) = K, that is q ≈ ½ + √(K + ¼): 3 C* for six kernels, 6.8 C* for forty. Below it all weights
 //! fall to a rest near ε that means nothing.
 
 use crate::{

@@ -195,9 +195,9 @@ pub(super) fn project(point: &Matrix, floors: &[f64]) -> Matrix {
         for _ in 0..PROJECTION_HALVINGS {
             lift[lacking] = 0.5 * (low + high);
             if sum(&at(&lift), lacking) < floors[lacking] {
-                low = lift[lacking]
+                low = lift[lacking];
             } else {
-                high = lift[lacking]
+                high = lift[lacking];
             }
         }
         lift[lacking] = high;

@@ -100,7 +100,7 @@ impl Gate for KernelGate<'_> {
             match self.form {
                 GateName::Softmax => softmax(z, out.row_mut(i)),
                 GateName::Sigmoid => {
-                    out.row_mut(i).iter_mut().zip(z).for_each(|(o, z)| *o = sigmoid(*z))
+                    out.row_mut(i).iter_mut().zip(z).for_each(|(o, z)| *o = sigmoid(*z));
                 }
             }
         }

@@ -314,7 +314,7 @@ impl RowForm {
         }
         let mut inner = kernel.into_matrix();
         (0..n).for_each(|i| {
-            inner[(i, i)] = inner[(i, i)] * (1.0 + DIAGONAL_GUARD) + 1.0 / dual_response[i]
+            inner[(i, i)] = inner[(i, i)] * (1.0 + DIAGONAL_GUARD) + 1.0 / dual_response[i];
         });
         let factored = Cholesky::new(inner, WHAT)?;
         let behind = |v: &[f64]| {

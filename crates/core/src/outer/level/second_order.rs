@@ -76,7 +76,7 @@ impl QuadraticModel {
                 match part.rows {
                     None => columns.row_mut(k).copy_from_slice(&whole),
                     Some(rows) => {
-                        columns.row_mut(k).iter_mut().zip(rows).for_each(|(o, &i)| *o = whole[i])
+                        columns.row_mut(k).iter_mut().zip(rows).for_each(|(o, &i)| *o = whole[i]);
                     }
                 }
             }

@@ -144,7 +144,7 @@ impl<'a> Checked<'a> {
                 let own = places.gate_gradient(&prepared.grams, k, &a);
                 match gradients.first_mut().filter(|_| shared) {
                     Some(sum) => {
-                        sum.data_mut().iter_mut().zip(own.data()).for_each(|(s, o)| *s += o)
+                        sum.data_mut().iter_mut().zip(own.data()).for_each(|(s, o)| *s += o);
                     }
                     None => gradients.push(own),
                 }

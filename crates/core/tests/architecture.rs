@@ -87,15 +87,15 @@ fn no_module_imports_from_its_right() {
 #[test]
 fn messages_do_not_count_rows_themselves() {
     // Findings of `verify` and what a reader says of its file are the program's alone.
-    let programs_own = ["error.rs", "verify.rs", "rules.rs", "libsvm.rs"];
+    let programs_own = ["error.rs", "libsvm.rs", "train/verify"];
     let mut files = Vec::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
     let mut wrong = Vec::new();
     for file in files {
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let path = file.to_string_lossy().into_owned();
         let text = fs::read_to_string(&file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        if !programs_own.contains(&name.as_str()) {
+        if !programs_own.iter().any(|own| path.contains(own)) {
             let counts = |l: &&str| {
                 ["row {", "row: {", "row number {"].iter().any(|told| l.contains(told))
                     && l.contains('"')

@@ -189,7 +189,9 @@ impl Watch for StopAfter {
     }
 
     fn done(&self, _: &str, _: f64) {
-        self.left.fetch_sub(1, Ordering::SeqCst);
+        // A second thread may be done after the last one that was wanted: below zero there is nothing.
+        let _ =
+            self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
     }
 }
 

@@ -94,21 +94,8 @@ impl Prepared {
         let table = Some(scaled.rows().clone());
         let region_column =
             spec.method.region_column().map(|name| RegionColumn::of(&raw, name)).transpose()?;
-        let (terms_of, regions, scratch) = (spec.clone(), None, Scratch::default());
-        Ok(Self {
-            samples,
-            grams,
-            input,
-            table,
-            plan,
-            budget,
-            scratch,
-            terms_of,
-            regions,
-            region_column,
-            warnings,
-            began,
-        })
+        let prepared = Self::new(samples, grams, input, budget, spec.clone(), began);
+        Ok(Self { table, plan, region_column, warnings, ..prepared })
     }
 
     /// Checks and stores ready-made matrices.
@@ -140,23 +127,33 @@ impl Prepared {
         let grams = grams.with_missing(spec.missing);
         let input = Input::Precomputed { n_train: n, kernels: names };
         let warnings = grams.notes().to_vec();
-        let (table, plan, terms_of, regions, region_column) =
-            (None, Plan::default(), spec.clone(), None, None);
-        let scratch = Scratch::default();
-        Ok(Self {
+        let prepared = Self::new(samples, grams, input, budget, spec.clone(), began);
+        Ok(Self { warnings, ..prepared })
+    }
+
+    /// Puts together what rows and ready-made matrices have in common: no table, no regions.
+    fn new(
+        samples: Samples,
+        grams: GramSet,
+        input: Input,
+        budget: Budget,
+        terms_of: TrainSpec,
+        began: Instant,
+    ) -> Self {
+        Self {
             samples,
             grams,
             input,
-            table,
-            plan,
+            table: None,
+            plan: Plan::default(),
             budget,
-            scratch,
+            scratch: Scratch::default(),
             terms_of,
-            regions,
-            region_column,
-            warnings,
+            regions: None,
+            region_column: None,
+            warnings: Vec::new(),
             began,
-        })
+        }
     }
 
     /// Sentences that the user should read about the data and the kernels.
@@ -182,21 +179,9 @@ impl Prepared {
         input: Input,
         table: Option<Rows>,
     ) -> Self {
-        let terms_of = self.terms_of.clone();
-        Self {
-            samples,
-            grams,
-            input,
-            table,
-            plan: self.plan.clone(),
-            budget: self.budget,
-            scratch: Scratch::default(),
-            terms_of,
-            regions: None,
-            region_column: None,
-            warnings: Vec::new(),
-            began: Instant::now(),
-        }
+        let (terms_of, began) = (self.terms_of.clone(), Instant::now());
+        let part = Self::new(samples, grams, input, self.budget, terms_of, began);
+        Self { table, plan: self.plan.clone(), ..part }
     }
 
     /// The memory left for combined kernels, in bytes.

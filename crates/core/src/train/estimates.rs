@@ -1,5 +1,6 @@
 //! What the training rows alone say about C and about the error to come.
 
+use super::verify::multipliers;
 use crate::{
     Error, Model, Result,
     gram::GramSource,
@@ -41,8 +42,7 @@ impl Prepared {
     /// found.
     pub fn xi_alpha(&self, spec: &TrainSpec, model: &Model, rho: f64) -> Result<Vec<f64>> {
         let (fitting, tasks) = (self.samples.fitting(spec)?, self.samples.machines(spec)?);
-        let n = self.samples.kept.len();
-        if model.machines.len() != tasks.len() || model.n_samples != n {
+        if model.machines.len() != tasks.len() || model.n_samples != self.samples.kept.len() {
             return Err(Error::param(
                 "model",
                 "one fitted to this request on these rows",
@@ -50,13 +50,10 @@ impl Prepared {
             ));
         }
         let solver = fitting.machine();
-        let room = self.budget_left();
+        let budget = self.budget_left();
         let estimate = |(part, machine): (&Part<'_>, &FittedMachine)| {
-            let kernel = Combined::new(&self.grams, &machine.weights, room, &*solver, None)?;
-            let mut a = vec![0.0; n];
-            for (row, coef) in machine.support.iter().zip(&machine.dual_coef) {
-                a[self.samples.kept.partition_point(|kept| kept < row)] = *coef;
-            }
+            let kernel = Combined::new(&self.grams, &machine.weights, budget, &*solver, None)?;
+            let a = multipliers(machine, &self.samples.kept)?;
             let (kernel, a) = match part.rows {
                 None => (kernel, a),
                 Some(rows) => (kernel.select(rows), rows.iter().map(|&i| a[i]).collect()),

@@ -7,7 +7,6 @@ use crate::{
     gram::Stack,
     kernels::{Indefinite, Normalize},
     linalg::dot,
-    machine::Task,
     outer::{NEGLIGIBLE_ROUNDING_SHARE, Slack, again, expected, times},
     prepare::Prepared,
     request::TrainSpec,
@@ -39,31 +38,21 @@ impl Prepared {
         }
         let mut machines = tasks.iter().zip(&model.machines).zip(&answers);
         let exact = machines.all(|((task, machine), a)| {
-            let task = Task {
-                y: &task.y,
-                cost: &task.cost,
-                loss: fitting.loss(),
-                intercept: spec.fit_intercept,
-            };
-            let off = expected(&self.grams, &machine.weights, &task, a);
+            let fitted = task.part(&fitting, spec).task;
+            let off = expected(&self.grams, &machine.weights, &fitted, a);
             off <= NEGLIGIBLE_ROUNDING_SHARE * spec.tol * machine.certificate.primal.abs()
         });
         if exact && spec.normalize != Normalize::Center {
             return Ok(model);
         }
         let decision = model.decision_precomputed(stack)?;
-        for (k, (task, a)) in tasks.into_iter().zip(answers).enumerate() {
+        for (k, (task, a)) in tasks.iter().zip(answers).enumerate() {
             let machine = &mut model.machines[k];
-            let rows = task.rows.unwrap_or_else(|| (0..a.len()).collect());
+            let rows = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
             let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
             let own_a = pick(&a);
             let own_f = pick(&times(&self.grams, &machine.weights, &a));
-            let fitted = Task {
-                y: &task.y,
-                cost: &task.cost,
-                loss: fitting.loss(),
-                intercept: spec.fit_intercept,
-            };
+            let fitted = task.part(&fitting, spec).task;
             let second = pick(&again(&self.grams, &machine.weights, &a));
             let slack =
                 Slack::of_sums(&fitted, (&own_a, &own_f, machine.intercept / unit), &second);

@@ -102,12 +102,7 @@ impl<'a> Checked<'a> {
             let mut a = multipliers(machine, &prepared.samples.kept)?;
             a.iter_mut().for_each(|a| *a /= unit);
             let rows: Vec<usize> = task.rows.clone().unwrap_or_else(|| (0..a.len()).collect());
-            let fitted = Task {
-                y: &task.y,
-                cost: &task.cost,
-                loss: fitting.loss(),
-                intercept: spec.fit_intercept,
-            };
+            let fitted = task.part(&fitting, spec).task;
             checked.scale += fitted.constant_objective();
             let k = checked.parts.len();
             let local =
